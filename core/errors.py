@@ -1,0 +1,36 @@
+"""Mistakes that a user can make and mend: one class a mistake, one line of text each."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class InterplayError(Exception):
+    """Base of every mistake that a user can mend: the CLI prints its text as one line and exits with code 2.
+
+    The text says what is wrong, where, and how to mend it. Anything that is not an `InterplayError` is a bug and shows
+    its traceback.
+    """
+
+
+class UnknownName(InterplayError):
+    """A name that no registry, taxonomy or project knows; the text offers the nearest known names."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(repr(match) for match in near)}?" if near else f"known: {_shorten(names)}"
+        super().__init__(f"unknown {kind} {name!r}; {hint}")
+
+
+class MissingExtra(InterplayError):
+    """A feature whose optional dependencies are not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs the {extra!r} extra: pip install 'interplay[{extra}]'")
+
+
+def _shorten(names: list[str], most: int = 12) -> str:
+    if not names:
+        return "none"
+    tail = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + tail

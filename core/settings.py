@@ -1,0 +1,139 @@
+"""Settings of a project, read once at the door and passed down as plain values."""
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from core.errors import InterplayError
+from core.executor import Backend
+
+PROJECT_FILE = "interplay.toml"
+
+
+class NoProject(InterplayError):
+    """A command that needs a project was called where there is none."""
+
+    def __init__(self, place: Path) -> None:
+        super().__init__(
+            f"no Interplay project at {place} or above it; make one with 'interplay init {place}', "
+            f"or name one with --project or INTERPLAY_PROJECT"
+        )
+
+
+class BadSettings(InterplayError):
+    """A setting that cannot be read or has an impossible value."""
+
+
+class Settings(BaseSettings):
+    """What a project can set in `interplay.toml`, or the environment under `INTERPLAY_<NAME>` (which wins).
+
+    Attributes:
+        database_url: SQLAlchemy URL; None means `interplay.db` in the project folder.
+        blobs_url: fsspec URL for media bytes; None means `blobs/` in the project folder.
+        facts_url: fsspec URL for Parquet facts; None means `facts/` in the project folder.
+        executor: Where units of work run.
+        workers: Units in flight at once; 0 means one for each core.
+        originals: Whether the bytes as received are kept sealed, or dropped once a stripped working copy exists.
+        max_file_bytes: Largest file that ingest reads.
+        max_duration_s: Longest audio or video that ingest accepts, in seconds.
+        models: Tables `[models.NAME]` that evaluation reads: provider, family, arguments, generate.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="INTERPLAY_", extra="forbid", frozen=True)
+
+    database_url: str | None = None
+    blobs_url: str | None = None
+    facts_url: str | None = None
+    executor: Backend = "local"
+    workers: int = Field(default=0, ge=0)
+    originals: Literal["sealed", "dropped"] = "sealed"
+    max_file_bytes: int = Field(default=2 * 1024**3, gt=0)
+    max_duration_s: float = Field(default=4 * 3600.0, gt=0)
+    models: dict[str, dict[str, Any]] = {}
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments, then the environment, then the project's file."""
+        del dotenv_settings, file_secret_settings
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+class Project:
+    """An opened project: its folder and resolved places."""
+
+    def __init__(self, root: Path, settings: Settings) -> None:
+        self.root = root
+        self.settings = settings
+
+    @classmethod
+    def open(cls, named: Path | None = None) -> Self:
+        """Find the project: as named, by INTERPLAY_PROJECT, or the nearest parent folder that holds `interplay.toml`.
+
+        Raises:
+            NoProject: None is there.
+            BadSettings: Its file or the environment cannot be read as settings.
+        """
+        given = named or (Path(found) if (found := os.environ.get("INTERPLAY_PROJECT")) else None)
+        start = (given or Path.cwd()).resolve()
+        places = [start] if given else [start, *start.parents]
+        for place in places:
+            if (place / PROJECT_FILE).is_file():
+                return cls(place, _read_settings(place / PROJECT_FILE))
+        raise NoProject(start)
+
+    @property
+    def database_url(self) -> str:
+        """SQLAlchemy URL of the tables."""
+        return self.settings.database_url or f"sqlite:///{self.root / 'interplay.db'}"
+
+    @property
+    def blobs_url(self) -> str:
+        """fsspec URL of the media bytes."""
+        return self._place(self.settings.blobs_url, "blobs")
+
+    @property
+    def facts_url(self) -> str:
+        """fsspec URL of the Parquet facts."""
+        return self._place(self.settings.facts_url, "facts")
+
+    @property
+    def workers(self) -> int:
+        """Units in flight at once."""
+        return self.settings.workers or os.cpu_count() or 1
+
+    def _place(self, given: str | None, folder: str) -> str:
+        if given is None:
+            return str(self.root / folder)
+        return given if urlsplit(given).scheme else str(self.root / given)
+
+
+def _read_settings(file: Path) -> Settings:
+    class FromFile(Settings):
+        model_config = SettingsConfigDict(toml_file=file)
+
+    try:
+        return FromFile()
+    except tomllib.TOMLDecodeError as error:
+        raise BadSettings(f"{file} is not valid TOML: {error}; correct that line") from error
+    except ValidationError as error:
+        raise BadSettings(f"{file} (or INTERPLAY_ variables): {_first_problem(error)}") from error
+
+
+def _first_problem(error: ValidationError) -> str:
+    first: dict[str, Any] = dict(error.errors()[0])
+    where = ".".join(str(step) for step in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"unknown setting {where!r}; known: {', '.join(sorted(Settings.model_fields))}"
+    return f"{where}: {first['msg']}"

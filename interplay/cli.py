@@ -1,0 +1,101 @@
+"""The door: `interplay NOUN VERB`."""
+
+import logging
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+# Each noun's commands live in its package and are imported when they are called: help and errors come at once.
+NOUNS = {
+    "evaluation": ("evaluation.cli:app", "Put a release to models, grade the answers, report."),
+    "item": ("annotation_ui.cli:item_app", "Import, check and look at items."),
+    "material": ("curation.cli:app", "Bring media into the library and look at it."),
+    "qc": ("qc.cli:app", "Run the three rounds of quality control."),
+    "release": ("warehouse.cli:release_app", "Build, seal, verify, compare and export releases."),
+    "user": ("annotation_ui.cli:user_app", "Add people and set what they may do."),
+    "warehouse": ("warehouse.cli:app", "Look after what lasts: tables, facts, runs."),
+}
+
+
+class LazyNouns(TyperGroup):
+    """A group whose nouns are imported on use."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Nouns and our own verbs."""
+        return sorted({*super().list_commands(ctx), *NOUNS})
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The noun's group, imported now."""
+        if cmd_name not in NOUNS:
+            return super().get_command(ctx, cmd_name)
+        module, _, attribute = NOUNS[cmd_name][0].partition(":")
+        return get_command(getattr(import_module(module), attribute))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The list of commands without importing any of them."""
+        own = {name: command.get_short_help_str(100) for name, command in self.commands.items()}
+        rows = sorted((own | {name: text for name, (_, text) in NOUNS.items()}).items())
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+app = typer.Typer(cls=LazyNouns, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def _root() -> None:
+    """Interplay: build omni-modal benchmarks whose questions need every modality.
+
+    Example: interplay demo
+    """
+
+
+@app.command()
+def init(folder: Annotated[Path, typer.Argument(help="Folder of the new project.")] = Path()) -> None:
+    """Make a project: a folder with its settings, tables and stores.
+
+    Example: interplay init my-benchmark
+    """
+    from warehouse.workspace import init_project
+
+    project = init_project(folder)
+    typer.echo(f"made the project {project.root}; next: interplay material ingest FILES --project {folder}")
+
+
+@app.command()
+def version() -> None:
+    """Print the version.
+
+    Example: interplay version
+    """
+    from importlib.metadata import version as installed
+
+    typer.echo(installed("interplay"))
+
+
+def main() -> None:
+    """Run the command line: a user's mistake is one line and exit code 2, anything else is a bug with its traceback."""
+    from core.errors import InterplayError
+    from warehouse.command_line import storage_problem
+
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("interplay").setLevel(logging.INFO)
+    try:
+        app()
+    except InterplayError as error:
+        _fail(str(error))
+    except Exception as error:
+        problem = storage_problem(error)
+        if problem is None:
+            raise
+        _fail(str(problem))
+
+
+def _fail(text: str) -> None:
+    typer.echo(f"interplay: {' '.join(text.split())}", err=True)
+    raise SystemExit(2)

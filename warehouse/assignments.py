@@ -1,0 +1,85 @@
+"""Leases on tasks: two people never get the same one, and an abandoned one comes back."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, col, select, update
+
+from core.errors import InterplayError
+from core.ids import Clock, utc_now
+from warehouse import events
+from warehouse.tables import Assignment, AssignmentState
+
+LEASE = timedelta(minutes=30)
+
+
+class LeaseLost(InterplayError):
+    """Work was handed in on a lease that is no longer the caller's."""
+
+
+def take(
+    session: Session,
+    user_id: str,
+    kind: str,
+    candidates: Iterable[str],
+    lease: timedelta = LEASE,
+    clock: Clock = utc_now,
+) -> Assignment | None:
+    """Lease the first candidate task that nobody else holds; None when there is none.
+
+    Who already holds a live lease on a candidate gets that one again, so that a refresh keeps one's place. Expired
+    leases are ended first, in the same transaction.
+    """
+    now = clock()
+    _expire(session, kind, clock)
+    wanted = list(candidates)
+    live = select(Assignment).where(Assignment.task_kind == kind, col(Assignment.state) == AssignmentState.LIVE)
+    held = {assignment.task_id: assignment for assignment in session.exec(live)}
+    for task_id in wanted:
+        if task_id in held and held[task_id].user_id == user_id:
+            return held[task_id]
+    for task_id in wanted:
+        if task_id in held:
+            continue
+        assignment = Assignment(task_kind=kind, task_id=task_id, user_id=user_id, taken_at=now, expires_at=now + lease)
+        try:
+            with session.begin_nested():
+                session.add(assignment)
+        except IntegrityError:
+            continue  # another transaction took it between our look and our insert
+        events.record(session, user_id, kind, task_id, "lease", clock, assignment_id=assignment.id)
+        return assignment
+    return None
+
+
+def finish(session: Session, assignment_id: str, user_id: str, state: AssignmentState, clock: Clock = utc_now) -> None:
+    """End one's own live lease as done or released.
+
+    Raises:
+        LeaseLost: It is not live, has expired, or is another's.
+    """
+    assignment = session.get(Assignment, assignment_id, with_for_update=True)
+    if (
+        assignment is None
+        or assignment.user_id != user_id
+        or assignment.state != AssignmentState.LIVE
+        or assignment.expires_at <= clock()
+    ):
+        raise LeaseLost("this task is no longer yours (the lease ran out or was given back); take it again")
+    assignment.state = state
+    assignment.ended_at = clock()
+    events.record(session, user_id, assignment.task_kind, assignment.task_id, f"lease_{state.value}", clock)
+
+
+def _expire(session: Session, kind: str, clock: Clock) -> None:
+    now = clock()
+    session.exec(
+        update(Assignment)
+        .where(
+            col(Assignment.task_kind) == kind,
+            col(Assignment.state) == AssignmentState.LIVE,
+            col(Assignment.expires_at) <= now,
+        )
+        .values(state=AssignmentState.EXPIRED, ended_at=now)
+    )

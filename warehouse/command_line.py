@@ -1,0 +1,59 @@
+"""What every command shares: the options, and output for people or for programs."""
+
+import errno
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy.exc import OperationalError
+
+from core.errors import InterplayError
+
+ProjectOption = Annotated[
+    Path | None,
+    typer.Option("--project", help="Project folder; else INTERPLAY_PROJECT, else the nearest parent folder with one."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
+
+
+class StorageProblem(InterplayError):
+    """The disk or the database refused to store something."""
+
+
+def show(document: Any, lines: Iterable[str], as_json: bool) -> None:
+    """Print a result: the JSON document for programs, or the lines for people."""
+    if as_json:
+        typer.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
+        return
+    for line in lines:
+        typer.echo(line)
+
+
+def show_table(document: Any, header: Sequence[str], rows: Iterable[Sequence[Any]], as_json: bool) -> None:
+    """Print a result as JSON, or as a table that fits the terminal."""
+    if as_json:
+        show(document, (), True)
+        return
+    table = Table(*header)
+    for row in rows:
+        table.add_row(*("" if cell is None else str(cell) for cell in row))
+    Console().print(table)
+
+
+def storage_problem(error: BaseException) -> StorageProblem | None:
+    """A full disk, a read-only place or a missing right, put into words; None for any other error."""
+    text = str(getattr(error, "orig", error))
+    place = getattr(error, "filename", None) or "the project's storage"
+    number = getattr(error, "errno", None)
+    if number == errno.ENOSPC or "disk is full" in text:
+        return StorageProblem(f"no space left where {place} lies; free some and run the same command again")
+    if number in {errno.EROFS, errno.EACCES, errno.EPERM} or "readonly database" in text:
+        return StorageProblem(f"{place} cannot be written ({text}); check its rights, or use another --project")
+    if isinstance(error, OperationalError) and "unable to open database" in text:
+        return StorageProblem(f"the project's database cannot be opened ({text}); check the folder and its rights")
+    return None

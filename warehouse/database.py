@@ -1,0 +1,124 @@
+"""The tables' home: SQLite in WAL mode by default, PostgreSQL by URL, one migration history for both."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
+from sqlmodel import Session
+
+from core.errors import InterplayError, MissingExtra
+from warehouse.guards import guard_session
+
+BUSY_TIMEOUT_MS = 30_000
+
+
+class BadDatabaseUrl(InterplayError):
+    """A database URL that SQLAlchemy cannot use."""
+
+
+class DatabaseUnreachable(InterplayError):
+    """A database that does not answer or cannot be opened."""
+
+
+class DatabaseOutdated(InterplayError):
+    """Tables older or newer than this version of Interplay."""
+
+
+class Database:
+    """Sessions over one database; each is one transaction, committed at its end and rolled back by an exception."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.engine = _make_engine(url)
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """A write transaction. On SQLite it begins IMMEDIATE, so that two writers queue and never deadlock."""
+        with Session(self.engine, expire_on_commit=False) as session:
+            guard_session(session)
+            yield session
+            session.commit()
+
+    def upgrade(self) -> None:
+        """Bring the tables to this version's shape, in one transaction."""
+        with self._connected() as connection:
+            config = _alembic_config()
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+            connection.commit()
+
+    def check_version(self) -> None:
+        """Make sure that the tables have the shape this code knows.
+
+        Raises:
+            DatabaseOutdated: They do not.
+        """
+        wanted = ScriptDirectory.from_config(_alembic_config()).get_current_head()
+        with self._connected() as connection:
+            found = MigrationContext.configure(connection).get_current_revision()
+        if found != wanted:
+            raise DatabaseOutdated(
+                f"the database is at version {found or 'none'}, this Interplay needs {wanted}; "
+                "run 'interplay warehouse upgrade' (or update Interplay if the database is newer)"
+            )
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.engine.dispose()
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        try:
+            connection = self.engine.connect()
+        except OperationalError as error:
+            place = self.engine.url.render_as_string(hide_password=True)
+            raise DatabaseUnreachable(f"cannot open the database {place}: {_first_line(error.orig)}") from error
+        with connection:
+            yield connection
+
+
+def _make_engine(url: str) -> Engine:
+    try:
+        engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise BadDatabaseUrl(
+            f"database_url {url.rsplit('@', maxsplit=1)[-1]!r} is not usable ({_first_line(error)}); "
+            "write sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME"
+        ) from error
+    except ModuleNotFoundError as error:
+        raise MissingExtra("A PostgreSQL database", "postgres") from error
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _set_sqlite_pragmas)
+        event.listen(engine, "begin", _begin_immediate)
+    return engine
+
+
+def _set_sqlite_pragmas(connection: Any, _record: Any) -> None:
+    # The driver must not open transactions of its own: _begin_immediate does.
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin_immediate(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _alembic_config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def _first_line(error: BaseException | None) -> str:
+    return str(error).strip().splitlines()[0] if error and str(error).strip() else type(error).__name__

@@ -1,0 +1,57 @@
+"""What no code may do to the tables, whichever path it takes: change history, or move an item past `advance`."""
+
+from typing import Any
+
+from sqlalchemy import event, inspect
+from sqlmodel import Session
+
+from core.errors import InterplayError
+from warehouse.tables import Event, Item, ItemRevision, Release, ReleaseItem, ReleaseState, Verdict
+
+ADVANCING = "advancing"
+_IMMUTABLE = (Event, ItemRevision, Verdict, ReleaseItem)
+
+
+class ImmutableRow(InterplayError):
+    """A change to a row that never changes."""
+
+
+class StateWrittenDirectly(InterplayError):
+    """`Item.state` was assigned outside `warehouse.lifecycle.advance`."""
+
+
+def guard_session(session: Session) -> None:
+    """Refuse forbidden changes before they reach the database."""
+    event.listen(session, "before_flush", _check_flush)
+
+
+def _check_flush(session: Session, _context: Any, _instances: Any) -> None:
+    for row in session.deleted:
+        if isinstance(row, _IMMUTABLE) and not _of_built_release(session, row):
+            raise ImmutableRow(f"{type(row).__name__} rows are never deleted")
+    for row in session.dirty:
+        if not session.is_modified(row):
+            continue
+        if isinstance(row, _IMMUTABLE):
+            raise ImmutableRow(f"{type(row).__name__} rows are never changed; add a new one")
+        if isinstance(row, Release) and _was_sealed(row):
+            raise ImmutableRow(f"release {row.name} {row.version} is sealed; build a new version instead")
+        if isinstance(row, Item) and _changed(row, "state") and not session.info.get(ADVANCING):
+            raise StateWrittenDirectly(f"item {row.name!r}: change its state with warehouse.lifecycle.advance")
+
+
+def _was_sealed(release: Release) -> bool:
+    history = inspect(release).attrs["state"].history
+    before = history.deleted[0] if history.deleted else release.state
+    return bool(before == ReleaseState.SEALED)
+
+
+def _of_built_release(session: Session, row: Any) -> bool:
+    if not isinstance(row, ReleaseItem):
+        return False
+    release = session.get(Release, row.release_id)
+    return release is None or release.state == ReleaseState.BUILT
+
+
+def _changed(row: Any, attribute: str) -> bool:
+    return bool(inspect(row).attrs[attribute].history.has_changes())

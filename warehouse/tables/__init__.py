@@ -1,0 +1,45 @@
+"""All tables. Importing this package registers every one with `SQLModel.metadata`."""
+
+from warehouse.tables.item import Decision, Item, ItemRevision, ItemState, RevisionMedia, Verdict
+from warehouse.tables.material import (
+    Consent,
+    Contributor,
+    DuplicateLink,
+    IngestFailure,
+    Material,
+    MaterialSource,
+    MaterialState,
+    Recording,
+    Segment,
+)
+from warehouse.tables.release import AssetPack, Release, ReleaseItem, ReleaseState, Subset
+from warehouse.tables.work import Assignment, AssignmentState, Event, Run, RunStatus, User
+
+__all__ = [
+    "AssetPack",
+    "Assignment",
+    "AssignmentState",
+    "Consent",
+    "Contributor",
+    "Decision",
+    "DuplicateLink",
+    "Event",
+    "IngestFailure",
+    "Item",
+    "ItemRevision",
+    "ItemState",
+    "Material",
+    "MaterialSource",
+    "MaterialState",
+    "Recording",
+    "Release",
+    "ReleaseItem",
+    "ReleaseState",
+    "RevisionMedia",
+    "Run",
+    "RunStatus",
+    "Segment",
+    "Subset",
+    "User",
+    "Verdict",
+]

@@ -1,0 +1,122 @@
+"""Verdicts on revisions, and the step in the item's life that each one takes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from core.errors import InterplayError
+from core.ids import Clock, utc_now
+from core.provenance import content_hash
+from warehouse import events
+from warehouse.lifecycle import Action, Advance, advance
+from warehouse.tables import Decision, Item, ItemRevision, ItemState, Verdict
+
+ROUND_NEEDS = {1: ItemState.SUBMITTED, 2: ItemState.ROUND1_PASSED, 3: ItemState.ROUND2_PASSED}
+_PASS_ACTION = {1: Action.PASS_ROUND1, 2: Action.PASS_ROUND2, 3: Action.ACCEPT}
+
+
+class WrongRound(InterplayError):
+    """A verdict for a round that the item is not in."""
+
+
+class OldRevision(InterplayError):
+    """A verdict on a revision that has been replaced."""
+
+
+class OwnItem(InterplayError):
+    """Somebody judged an item of their own."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What somebody or some check decided about one revision in one round; `decider` is a user or `name@version`."""
+
+    round: int
+    decider: str
+    by_person: bool
+    decision: Decision
+    reason_codes: Sequence[str] = ()
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    comment: str | None = None
+    run_id: str | None = None
+
+
+def record_verdict(session: Session, revision: ItemRevision, judgement: Judgement, clock: Clock = utc_now) -> Verdict:
+    """Store a verdict without moving the item; the same judgement twice is stored once.
+
+    Raises:
+        WrongRound, OldRevision, OwnItem: As they say.
+    """
+    key = _idempotency_key(revision, judgement)
+    known = session.exec(select(Verdict).where(Verdict.idempotency_key == key)).first()
+    if known is not None:
+        return known
+    item = session.get(Item, revision.item_id)
+    assert item is not None
+    if item.current_revision_id != revision.id:
+        raise OldRevision(f"item {item.name!r} has a newer revision than number {revision.number}; judge that one")
+    if item.state != ROUND_NEEDS[judgement.round]:
+        raise WrongRound(
+            f"item {item.name!r} is {item.state.value}; round {judgement.round} judges items that are "
+            f"{ROUND_NEEDS[judgement.round].value}"
+        )
+    if judgement.by_person and judgement.decider == revision.author:
+        raise OwnItem(f"{judgement.decider} wrote item {item.name!r}; somebody else must judge it")
+    verdict = Verdict(
+        revision_id=revision.id,
+        round=judgement.round,
+        by_person=judgement.by_person,
+        decider=judgement.decider,
+        decision=judgement.decision,
+        reason_codes=list(judgement.reason_codes),
+        evidence=dict(judgement.evidence),
+        comment=judgement.comment,
+        idempotency_key=key,
+        run_id=judgement.run_id,
+        created_at=clock(),
+    )
+    session.add(verdict)
+    events.record(
+        session, judgement.decider, "item", item.id, f"verdict_round{judgement.round}", clock,
+        decision=judgement.decision.value, revision_id=revision.id, reason_codes=list(judgement.reason_codes),
+    )  # fmt: skip
+    return verdict
+
+
+def settle_round(session: Session, revision: ItemRevision, verdict: Verdict, clock: Clock = utc_now) -> Item:
+    """Take the step that a deciding verdict stands for: on to the next round, back to the author, or out.
+
+    A verdict of `unknown` moves nothing.
+    """
+    item = session.get(Item, revision.item_id)
+    assert item is not None
+    action = {
+        Decision.PASS: _PASS_ACTION[verdict.round],
+        Decision.RETURN: Action.RETURN,
+        Decision.REJECT: Action.REJECT,
+        Decision.UNKNOWN: None,
+    }[verdict.decision]
+    if action is None:
+        return item
+    step = Advance(action, verdict.decider, tuple(verdict.reason_codes), revision.id)
+    return advance(session, item.id, item.version, step, clock)
+
+
+def verdicts_on(session: Session, revision_id: str, round_number: int | None = None) -> list[Verdict]:
+    """Verdicts on one revision, oldest first."""
+    query = select(Verdict).where(Verdict.revision_id == revision_id)
+    if round_number is not None:
+        query = query.where(Verdict.round == round_number)
+    return list(session.exec(query.order_by(col(Verdict.created_at), col(Verdict.id))))
+
+
+def _idempotency_key(revision: ItemRevision, judgement: Judgement) -> str:
+    # A person speaks once a round on a revision; a check speaks again when its evidence is new.
+    said = (
+        None
+        if judgement.by_person
+        else [judgement.decision.value, list(judgement.reason_codes), dict(judgement.evidence)]
+    )
+    return content_hash([revision.id, judgement.round, judgement.decider, said])

@@ -1,0 +1,101 @@
+"""An opened project's stores, together."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import InterplayError
+from core.settings import PROJECT_FILE, Project
+from warehouse.blobs import BlobStore
+from warehouse.database import Database
+from warehouse.facts import FactStore
+
+_PROJECT_TEXT = """\
+# An Interplay project. Every setting can also come from the environment, as INTERPLAY_<NAME>.
+# database_url = "postgresql+psycopg://USER@HOST/NAME"   # default: interplay.db in this folder
+# blobs_url = "s3://BUCKET/blobs"                         # default: blobs/ in this folder
+# facts_url = "s3://BUCKET/facts"                         # default: facts/ in this folder
+# executor = "local"                                      # local, threads, ray or dask
+# originals = "sealed"                                    # or "dropped": keep only the stripped working copies
+
+# Models by a name of your own; any Inspect AI provider works, with its arguments.
+# [models.gemini]
+# provider = "google/gemini-2.5-flash"
+# family = "gemini"
+"""
+
+
+class ProjectExists(InterplayError):
+    """A new project was asked for where one is."""
+
+
+class UnusableFolder(InterplayError):
+    """A project cannot be made there."""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Tables, working copies, sealed originals and facts of one project."""
+
+    project: Project
+    database: Database
+    blobs: BlobStore
+    originals: BlobStore
+    facts: FactStore
+
+
+@contextmanager
+def open_workspace(named: Path | None = None) -> Iterator[Workspace]:
+    """Open the project that `Project.open` finds.
+
+    Raises:
+        NoProject, BadSettings, DatabaseUnreachable, DatabaseOutdated: As they say.
+    """
+    project = Project.open(named)
+    workspace = _stores(project)
+    try:
+        workspace.database.check_version()
+        yield workspace
+    finally:
+        workspace.database.close()
+
+
+def init_project(folder: Path) -> Project:
+    """Make a project folder with its tables; its parents are made too.
+
+    Raises:
+        ProjectExists: There is one already.
+        UnusableFolder: The folder cannot be made.
+    """
+    file = folder / PROJECT_FILE
+    if file.exists():
+        raise ProjectExists(f"{folder} already holds an Interplay project; use it, or choose another folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnusableFolder(f"cannot make the folder {folder}: {error.strerror}; choose another place") from error
+    file.write_text(_PROJECT_TEXT, encoding="utf-8")
+    return upgrade_project(folder)
+
+
+def upgrade_project(folder: Path | None) -> Project:
+    """Bring a project's tables to this version's shape."""
+    project = Project.open(folder)
+    database = Database(project.database_url)
+    try:
+        database.upgrade()
+    finally:
+        database.close()
+    return project
+
+
+def _stores(project: Project) -> Workspace:
+    return Workspace(
+        project=project,
+        database=Database(project.database_url),
+        blobs=BlobStore(project.blobs_url),
+        # As received, with whatever personal data they carry: apart from what is served and released.
+        originals=BlobStore(f"{project.blobs_url}/originals"),
+        facts=FactStore(project.facts_url, project.root / "journal"),
+    )
