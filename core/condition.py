@@ -6,6 +6,7 @@ from typing import Self
 from pydantic import Field, field_serializer, model_validator
 
 from core.content import Frozen, MediaPart, MediaRef, Modality, Part, TextPart
+from core.errors import InterplayError
 from core.provenance import content_hash
 from core.question import Question
 
@@ -18,6 +19,10 @@ _MODALITY_WORDS = {
 }
 
 
+class MissingReplacement(InterplayError):
+    """A condition that replaces a modality knows nothing to put in the place of some media."""
+
+
 class Condition(Frozen):
     """What a model is shown.
 
@@ -25,6 +30,7 @@ class Condition(Frozen):
         name: `full`, `without_audio`, `text_only`, `options_only`, `caption_for_video`, `donor_for_image`, ...
         hidden: Media modalities whose parts are left out.
         options_only: The prompt is left out too; only the choices stay (or, with no choices, nothing but the steps).
+        open_ended: The choices are left out, the question is asked openly (a probe that no option can lead).
         words: Modality to its media's sha256 to the caption or transcript that stands in its place.
         donors: Modality to its media's sha256 to the other item's media that stands in its place.
     """
@@ -32,6 +38,7 @@ class Condition(Frozen):
     name: str = Field(pattern=r"^[a-z][a-z_]*$")
     hidden: frozenset[Modality] = frozenset()
     options_only: bool = False
+    open_ended: bool = False
     words: Mapping[Modality, Mapping[str, str]] = {}
     donors: Mapping[Modality, Mapping[str, MediaRef]] = {}
 
@@ -47,6 +54,10 @@ class Condition(Frozen):
             raise ValueError(f"condition {self.name!r} treats {twice[0]} in two ways; choose one")
         if Modality.TEXT in treated:
             raise ValueError("text cannot be hidden or replaced; use options_only")
+        for modality, donors in self.donors.items():
+            odd = sorted({donor.modality.value for donor in donors.values()} - {modality.value})
+            if odd:
+                raise ValueError(f"condition {self.name!r} puts {odd[0]} in the place of {modality.value}")
         return self
 
     @property
@@ -58,14 +69,26 @@ class Condition(Frozen):
         """Whether the question holds what this condition takes away or replaces."""
         if self.options_only:
             return True
-        return ({*self.hidden, *self.words, *self.donors} & question.modalities) != set() or self.name == "full"
+        treated = {*self.hidden, *self.words, *self.donors}
+        return not treated or bool(treated & question.modalities)
 
     def apply(self, question: Question) -> Question:
-        """The question as shown; key, choices and steps stay as they are. Pure."""
+        """The question as shown; key, choices and steps stay as they are. Pure.
+
+        Raises:
+            MissingReplacement: `words` or `donors` treat a modality, but not all of the question's media of it.
+        """
         if self.options_only:
             return question.model_copy(update={"prompt": ()})
-        prompt = tuple(self._shown(part, question.language) for part in question.prompt)
-        return question.model_copy(update={"prompt": merge_text(prompt)})
+        shown = question
+        if {*self.hidden, *self.words, *self.donors} & question.modalities:
+            prompt = tuple(self._shown(part, question.language) for part in question.prompt)
+            shown = question.model_copy(update={"prompt": merge_text(prompt)})
+        return shown.as_open() if self.open_ended else shown
+
+    def opened(self) -> Self:
+        """The same treatment, asked without options."""
+        return self.model_copy(update={"name": f"{self.name}_open", "open_ended": True})
 
     def _shown(self, part: Part, language: str) -> Part:
         if isinstance(part, TextPart):
@@ -77,6 +100,10 @@ class Condition(Frozen):
             return TextPart(text=_phrase(_SHOWN_AS_TEXT, language, modality, self.words[modality][sha256]))
         if sha256 in self.donors.get(modality, {}):
             return MediaPart(name=part.name, media=self.donors[modality][sha256])
+        if modality in self.words or modality in self.donors:
+            raise MissingReplacement(
+                f"condition {self.name!r} has nothing to show in the place of <{part.name}> ({sha256}); add it"
+            )
         return part
 
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.errors import InterplayError
 
@@ -13,9 +13,9 @@ PLACEHOLDER = re.compile(r"<((?:image|audio|video)_[1-9][0-9]*)>")
 
 
 class Frozen(BaseModel):
-    """A value: immutable, compared by content, unknown fields refused."""
+    """A value: immutable, compared by content, unknown fields and numbers that are none (NaN, infinity) refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Modality(StrEnum):
@@ -57,6 +57,12 @@ class MediaPart(Frozen):
     type: Literal["media"] = "media"
     name: str = Field(pattern=r"^(image|audio|video)_[1-9][0-9]*$")
     media: MediaRef
+
+    @model_validator(mode="after")
+    def _name_says_modality(self) -> Self:
+        if self.name.split("_")[0] != self.media.modality.value:
+            raise ValueError(f"{self.name!r} cannot name {self.media.modality.value} media")
+        return self
 
 
 Part = Annotated[TextPart | MediaPart, Field(discriminator="type")]

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class InterplayError(Exception):
@@ -10,6 +11,10 @@ class InterplayError(Exception):
     The text says what is wrong, where, and how to mend it. Anything that is not an `InterplayError` is a bug and shows
     its traceback.
     """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Subclasses build their text from other arguments; a worker's error must arrive whole all the same.
+        return _restore, (type(self), self.args, self.__dict__)
 
 
 class UnknownName(InterplayError):
@@ -27,6 +32,13 @@ class MissingExtra(InterplayError):
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs the {extra!r} extra: pip install 'interplay[{extra}]'")
+
+
+def _restore(kind: type[InterplayError], arguments: tuple[Any, ...], state: dict[str, Any]) -> InterplayError:
+    error = kind.__new__(kind)
+    error.args = arguments
+    error.__dict__.update(state)
+    return error
 
 
 def _shorten(names: list[str], most: int = 12) -> str:

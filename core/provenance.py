@@ -30,7 +30,8 @@ WATCHED_PACKAGES = (
 
 def content_hash(value: Any) -> str:
     """sha256 of a JSON value in canonical form (sorted keys, no spaces, UTF-8)."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+    # A file name that is not UTF-8 reaches Python as lone surrogates; it too has one hash.
+    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def canonical_json(value: Any) -> str:
@@ -51,11 +52,12 @@ class Environment(Frozen):
 def describe_environment() -> Environment:
     """Versions of what is running now; the commit is known only where the code lies in a git checkout."""
     commit = _git("rev-parse", "HEAD")
+    changes = _git("status", "--porcelain", "--untracked-files=no")
     return Environment(
         python=platform.python_version(),
         platform=platform.platform(terse=True),
         commit=commit,
-        dirty=bool(_git("status", "--porcelain", "--untracked-files=no")) if commit else None,
+        dirty=None if commit is None or changes is None else changes != "",
         packages={name: version for name in WATCHED_PACKAGES if (version := _installed(name))},
     )
 

@@ -1,9 +1,9 @@
 """A question as it is asked and graded."""
 
 from enum import StrEnum
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_serializer, model_validator
+from pydantic import Field, field_serializer, field_validator, model_validator
 
 from core.content import Frozen, MediaPart, Modality, Part, TextPart
 from core.provenance import content_hash
@@ -34,9 +34,14 @@ class AnswerKey(Frozen):
     """
 
     correct: tuple[int, ...] = ()
-    accepted: tuple[str, ...] = ()
+    accepted: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     grader: str | None = None
     tolerance: float | None = Field(default=None, ge=0)
+
+    @field_validator("correct")
+    @classmethod
+    def _in_order_each_once(cls, correct: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(sorted(set(correct)))
 
 
 class Step(Frozen):
@@ -71,7 +76,7 @@ class Question(Frozen):
 
     @model_validator(mode="after")
     def _check_kind(self) -> Self:
-        problem = _kind_problem(self)
+        problem = _prompt_problem(self) or _kind_problem(self)
         if problem:
             raise ValueError(problem)
         return self
@@ -109,6 +114,30 @@ class Question(Frozen):
         return self.model_copy(
             update={"choices": turned, "answer": self.answer.model_copy(update={"correct": correct})}
         )
+
+
+    def as_open(self) -> Self:
+        """A choice question asked without its options: the text of a right choice is what counts."""
+        if self.kind is not QuestionKind.CHOICE:
+            return self
+        texts = tuple(self.choices[index].text for index in self.answer.correct)
+        grader = "number" if all(_is_number(text) for text in texts) else "short_text"
+        key = AnswerKey(accepted=texts, grader=grader)
+        return self.model_copy(update={"kind": QuestionKind.OPEN, "choices": (), "answer": key})
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", ""))
+    except ValueError:
+        return False
+    return True
+
+
+def _prompt_problem(question: Question) -> str | None:
+    names = [part.name for part in question.media]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    return f"the prompt places <{twice[0]}> twice; a later mention must be text" if twice else None
 
 
 def _kind_problem(question: Question) -> str | None:

@@ -7,7 +7,13 @@ from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
 
 from core.errors import InterplayError
 from core.executor import Backend
@@ -95,8 +101,11 @@ class Project:
 
     @property
     def database_url(self) -> str:
-        """SQLAlchemy URL of the tables."""
-        return self.settings.database_url or f"sqlite:///{self.root / 'interplay.db'}"
+        """SQLAlchemy URL of the tables; a relative SQLite file lies in the project folder, wherever one calls from."""
+        url = self.settings.database_url or "sqlite:///interplay.db"
+        file = url.removeprefix("sqlite:///")
+        relative = file != url and not file.startswith((":memory:", "file:"))
+        return f"sqlite:///{self.root / file}" if relative else url
 
     @property
     def blobs_url(self) -> str:
@@ -125,10 +134,12 @@ def _read_settings(file: Path) -> Settings:
 
     try:
         return FromFile()
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSettings(f"{file} is not valid TOML: {error}; correct that line") from error
     except ValidationError as error:
         raise BadSettings(f"{file} (or INTERPLAY_ variables): {_first_problem(error)}") from error
+    except SettingsError as error:
+        raise BadSettings(f"an INTERPLAY_ variable is not valid JSON: {error}; correct it or unset it") from error
 
 
 def _first_problem(error: ValidationError) -> str:

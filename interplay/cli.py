@@ -13,11 +13,11 @@ from typer.main import get_command
 # Each noun's commands live in its package and are imported when they are called: help and errors come at once.
 NOUNS = {
     "evaluation": ("evaluation.cli:app", "Put a release to models, grade the answers, report."),
-    "item": ("annotation_ui.cli:item_app", "Import, check and look at items."),
+    "item": ("annotation_ui.item_cli:app", "Import, check and look at items."),
     "material": ("curation.cli:app", "Bring media into the library and look at it."),
     "qc": ("qc.cli:app", "Run the three rounds of quality control."),
     "release": ("warehouse.cli:release_app", "Build, seal, verify, compare and export releases."),
-    "user": ("annotation_ui.cli:user_app", "Add people and set what they may do."),
+    "user": ("annotation_ui.user_cli:app", "Add people and set what they may do."),
     "warehouse": ("warehouse.cli:app", "Look after what lasts: tables, facts, runs."),
 }
 
@@ -65,6 +65,26 @@ def init(folder: Annotated[Path, typer.Argument(help="Folder of the new project.
 
     project = init_project(folder)
     typer.echo(f"made the project {project.root}; next: interplay material ingest FILES --project {folder}")
+
+
+@app.command()
+def up(
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port to listen on; else the first free one from 8501 on.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
+    project: Annotated[
+        Path | None, typer.Option(help="Project folder; else INTERPLAY_PROJECT, else the nearest parent with one.")
+    ] = None,
+) -> None:
+    """Start the studio: sign in, materials, items, results.
+
+    Example: interplay up --project my-benchmark
+    """
+    from interplay.up import up as start
+
+    start(host, port, browser, project)
 
 
 @app.command()

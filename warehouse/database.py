@@ -17,6 +17,7 @@ from core.errors import InterplayError, MissingExtra
 from warehouse.guards import guard_session
 
 BUSY_TIMEOUT_MS = 30_000
+_READING = "interplay_reading"
 
 
 class BadDatabaseUrl(InterplayError):
@@ -45,6 +46,13 @@ class Database:
             guard_session(session)
             yield session
             session.commit()
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A transaction that only reads: it sees one moment of the data and, in SQLite's WAL, waits for no writer."""
+        with Session(self.engine.execution_options(**{_READING: True}), expire_on_commit=False) as session:
+            event.listen(session, "before_flush", _refuse_flush)
+            yield session
 
     def upgrade(self) -> None:
         """Bring the tables to this version's shape, in one transaction."""
@@ -110,7 +118,13 @@ def _set_sqlite_pragmas(connection: Any, _record: Any) -> None:
 
 
 def _begin_immediate(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    reading = connection.get_execution_options().get(_READING)
+    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+
+def _refuse_flush(session: Session, _context: Any, _instances: Any) -> None:
+    if session.new or session.dirty or session.deleted:
+        raise RuntimeError("a reading session was asked to write; use Database.session")
 
 
 def _alembic_config() -> Config:

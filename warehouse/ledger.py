@@ -1,25 +1,34 @@
 """What is already done: every long command asks here first, so that a second call does only what is missing."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
-from warehouse.analytics import analysis
+import pyarrow as pa
+
+from warehouse.analytics import analysis, load_sql
 from warehouse.facts import FactStore
 
 # A response in one of these states would come out the same if it were asked again; an api_error would not.
 SETTLED = ("ok", "refusal", "truncated", "empty", "blocked")
 
 
-def settled_responses(facts: FactStore, keys: Iterable[str]) -> set[str]:
-    """Those of the response keys whose answer is settled."""
+@dataclass(frozen=True)
+class SettledAnswer:
+    """An answer that stands: the keys of the units that have it, and its columns of the `response` fact."""
+
+    unit_keys: frozenset[str]
+    columns: dict[str, Any]
+
+
+def settled_answers(facts: FactStore, request_keys: Iterable[str]) -> dict[str, SettledAnswer]:
+    """Those of the requests (by request key) whose answer is settled."""
+    wanted = pa.table({"request_key": pa.array(sorted(set(request_keys)), pa.string())})
     with analysis(facts, ["response"]) as connection:
-        connection.execute("CREATE TEMP TABLE wanted (key TEXT)")
-        wanted = [(key,) for key in set(keys)]
-        if wanted:
-            connection.executemany("INSERT INTO wanted VALUES (?)", wanted)
-        rows = connection.execute(
-            "SELECT key FROM response SEMI JOIN wanted USING (key) WHERE list_contains(?, state)", [list(SETTLED)]
-        ).fetchall()
-    return {row[0] for row in rows}
+        connection.register("wanted", wanted)
+        query = load_sql("warehouse.queries", "settled_answers.sql")
+        rows = connection.sql(query, params=[list(SETTLED)]).to_arrow_table().to_pylist()
+    return {row.pop("request_key"): SettledAnswer(frozenset(row.pop("keys")), row) for row in rows}
 
 
 def graded_responses(facts: FactStore, grader: str) -> set[str]:

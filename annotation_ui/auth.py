@@ -1,0 +1,240 @@
+"""Signing in: passwords, throttling, sessions, one-time links."""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+from itsdangerous import BadData, URLSafeSerializer
+from sqlmodel import Session, col, select
+
+from annotation_ui.accounts import check_password, create_user, has_users, set_password_hash
+from annotation_ui.permissions import AccountInactive, Principal, Role, as_principal
+from annotation_ui.told import Told
+from annotation_ui.words import N_
+from core.ids import Clock, utc_now
+from warehouse import events
+from warehouse.database import Database
+from warehouse.tables import Event, User
+
+SESSION_LIFE = timedelta(days=7)
+LINK_LIFE = timedelta(days=3)
+FREE_TRIES = 5
+FIRST_LOCK = timedelta(minutes=1)
+LONGEST_LOCK = timedelta(hours=1)
+_FIRST_USER = "first"
+LINK_PATH = "/auth/link"
+
+
+class WrongCredentials(Told):
+    """No such name, or not its password; which of the two is not said."""
+
+    text = N_("The name or the password is not right. Try again, or ask a maintainer for a new link.")
+
+
+class SignInLocked(Told):
+    """Too many wrong passwords for one name."""
+
+    text = N_("Too many tries for this name. Try again in {minutes} min, or ask a maintainer for a new link.")
+
+
+class DeadLink(Told):
+    """A one-time link that was used, is too old or was never ours."""
+
+    text = N_("This link was used already or is too old. Ask a maintainer for a new one.")
+
+
+@dataclass(frozen=True)
+class SignedIn:
+    """A new session: the token belongs into the browser's cookie and nowhere else."""
+
+    token: str
+    expires_at: datetime
+
+
+class Auth:
+    """Accounts of one project. The database holds argon2 hashes of passwords and sha256 hashes of session tokens.
+
+    A session is an event (`sign_in`), and its end another (`sign_out`): signing out, a new password and deactivation work
+    at once, on every device.
+    """
+
+    def __init__(
+        self, database: Database, key: bytes, clock: Clock = utc_now, hasher: PasswordHasher | None = None
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._hasher = hasher or PasswordHasher()
+        self._nobody = self._hasher.hash(secrets.token_hex())
+        self._links = URLSafeSerializer(
+            key, salt="interplay.link", signer_kwargs={"key_derivation": "hmac", "digest_method": hashlib.sha256}
+        )
+
+    def hash_password(self, name: str, password: str) -> str:
+        """The argon2id hash to store.
+
+        Raises:
+            WeakPassword: The password is too easy to guess.
+        """
+        check_password(name, password)
+        return self._hasher.hash(password)
+
+    def sign_in(self, name: str, password: str) -> SignedIn:
+        """Open a session.
+
+        A try is counted before the password is looked at, so that many at once get no more tries than one by one.
+
+        Raises:
+            WrongCredentials, SignInLocked, AccountInactive: As they say.
+        """
+        user_id, stored = self._count_try(name)
+        if not self._matches(stored or self._nobody, password) or user_id is None or stored is None:
+            raise WrongCredentials
+        with self._database.session() as session:
+            user = session.get(User, user_id)
+            assert user is not None
+            if not user.active:
+                raise AccountInactive
+            user.failed_sign_ins, user.locked_until = 0, None
+            if self._hasher.check_needs_rehash(stored):
+                user.password_hash = self._hasher.hash(password)
+            session.add(user)
+            return self._open_session(session, user)
+
+    def principal(self, token: str | None) -> Principal | None:
+        """Who a session token stands for at this moment; None when it is unknown, ended, expired or its owner inactive."""
+        if not token:
+            return None
+        with self._database.reading() as session:
+            told = session.exec(
+                select(Event)
+                .where(Event.subject_kind == "session", Event.subject_id == _digest(token))
+                .order_by(col(Event.sequence))
+            ).all()
+            if not told or any(event.action == "sign_out" for event in told):
+                return None
+            opened = told[0]
+            if datetime.fromisoformat(opened.detail["expires_at"]) <= self._clock():
+                return None
+            user = session.get(User, opened.actor)
+            if user is None or not user.active or _password_changed(session, opened):
+                return None
+            return as_principal(user)
+
+    def sign_out(self, token: str | None) -> None:
+        """End a session; nothing when it is none."""
+        who = self.principal(token)
+        if who is None or token is None:
+            return
+        with self._database.session() as session:
+            events.record(session, who.user_id, "session", _digest(token), "sign_out", self._clock)
+
+    def first_link(self) -> str | None:
+        """The token of the link that makes the first maintainer; None once there is anybody."""
+        with self._database.reading() as session:
+            if has_users(session):
+                return None
+        return self._link(_FIRST_USER, "")
+
+    def user_link(self, user: User) -> str:
+        """The token of a link with which somebody sets their password; it dies when the password changes."""
+        return self._link(user.id, _fingerprint(user))
+
+    def link_owner(self, link: str) -> User | None:
+        """Whose password the link sets; None for the link that makes the first maintainer.
+
+        Raises:
+            DeadLink: It opens nothing.
+        """
+        with self._database.reading() as session:
+            return self._owner(session, link)
+
+    def set_up(self, link: str, password: str, name: str = "", display_name: str = "") -> SignedIn:
+        """Use a link up: make the first maintainer, or set the owner's password; and sign them in.
+
+        Raises:
+            DeadLink, WeakPassword, BadUserName: As they say.
+        """
+        owner = self.link_owner(link)
+        hashed = self.hash_password(owner.name if owner else name, password)
+        with self._database.session() as session:
+            user = self._owner(session, link)
+            if user is None:
+                roles = [Role.ANNOTATOR, Role.REVIEWER, Role.MAINTAINER]
+                user = create_user(session, name, roles, display_name=display_name, actor="setup", clock=self._clock)
+            set_password_hash(session, user, hashed, self._clock)
+            session.flush()
+            return self._open_session(session, user)
+
+    def _count_try(self, name: str) -> tuple[str | None, str | None]:
+        """Id and hash of the one to be tried."""
+        now = self._clock()
+        with self._database.session() as session:
+            user = session.exec(select(User).where(User.name == name).with_for_update()).first()
+            if user is None:
+                return None, None
+            if user.locked_until is None or user.locked_until <= now:
+                user.failed_sign_ins += 1
+                over = user.failed_sign_ins - FREE_TRIES
+                if over >= 0:
+                    user.locked_until = now + min(FIRST_LOCK * 2 ** min(over, 10), LONGEST_LOCK)
+                session.add(user)
+                return user.id, user.password_hash
+            left = user.locked_until - now
+        raise SignInLocked(minutes=int(-(-left.total_seconds() // 60)))
+
+    def _matches(self, stored: str, password: str) -> bool:
+        try:
+            return self._hasher.verify(stored, password)
+        except (VerificationError, InvalidHashError):
+            return False
+
+    def _open_session(self, session: Session, user: User) -> SignedIn:
+        token = secrets.token_urlsafe(32)
+        expires_at = self._clock() + SESSION_LIFE
+        events.record(
+            session, user.id, "session", _digest(token), "sign_in", self._clock, expires_at=expires_at.isoformat()
+        )
+        return SignedIn(token, expires_at)
+
+    def _link(self, subject: str, fingerprint: str) -> str:
+        expires = int((self._clock() + LINK_LIFE).timestamp())
+        token = self._links.dumps([subject, fingerprint, expires])
+        return token.decode() if isinstance(token, bytes) else token
+
+    def _owner(self, session: Session, link: str) -> User | None:
+        try:
+            subject, fingerprint, expires = self._links.loads(link)
+        except (BadData, ValueError, TypeError):
+            raise DeadLink from None
+        if expires <= self._clock().timestamp():
+            raise DeadLink
+        if subject == _FIRST_USER:
+            if has_users(session):
+                raise DeadLink
+            return None
+        user = session.get(User, subject)
+        if user is None or not user.active or fingerprint != _fingerprint(user):
+            raise DeadLink
+        return user
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _fingerprint(user: User) -> str:
+    return hashlib.sha256((user.password_hash or "").encode()).hexdigest()[:16]
+
+
+def _password_changed(session: Session, opened: Event) -> bool:
+    assert opened.sequence is not None
+    later = select(Event.sequence).where(
+        Event.subject_kind == "user",
+        Event.subject_id == opened.actor,
+        Event.action == "password_set",
+        col(Event.sequence) > opened.sequence,
+    )
+    return session.exec(later.limit(1)).first() is not None

@@ -1,0 +1,30 @@
+"""HTML of the studio's own making: every value goes through Jinja's escaping, so user text stays text."""
+
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from annotation_ui.words import Words
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("annotation_ui"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render(template: str, t: Words, **values: object) -> str:
+    """A template of `annotation_ui/templates` with its values, in the reader's language."""
+    return _environment().get_template(template).render(t=t, **values)
+
+
+@cache
+def stylesheet() -> str:
+    """The studio's style sheet."""
+    return files("annotation_ui").joinpath("assets", "studio.css").read_text(encoding="utf-8")

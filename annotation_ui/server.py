@@ -1,0 +1,195 @@
+"""The studio's server: Streamlit's ASGI application with the studio's own routes and guards around it."""
+
+import errno
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from annotation_ui.auth import LINK_PATH, Auth
+from annotation_ui.auth_routes import SIGN_IN_PATH, AuthRoutes
+from annotation_ui.media_routes import MediaRoutes
+from annotation_ui.studio import Studio
+from core.errors import InterplayError
+
+SCRIPT = Path(__file__).parent / "entry" / "studio_script.py"
+DEFAULT_PORT = 8501
+PORTS_TRIED = 20
+# A browser keeps players' connections open; Ctrl-C must not wait for them.
+GRACE_S = 2
+_OPEN_PATHS = ("/auth/", "/files/", "/_stcore/", "/static/", "/component/", "/media/", "/favicon")
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+}
+_THEME = {
+    "base": "light",
+    "primaryColor": "#2f5d8c",
+    "backgroundColor": "#ffffff",
+    "secondaryBackgroundColor": "#f4f6f9",
+    "textColor": "#1f2933",
+    "borderColor": "#dde3ea",
+    "baseRadius": "8px",
+    "showWidgetBorder": True,
+    "font": "'Source Sans', 'PingFang SC', 'Microsoft YaHei', 'Noto Sans CJK SC', 'Noto Sans SC', sans-serif",
+    "headingFontSizes": ["1.6rem", "1.2rem", "1.05rem", "1rem", "1rem", "1rem"],
+}
+
+
+class PortBusy(InterplayError):
+    """Another program listens where the studio was to."""
+
+
+class PlaceUnusable(InterplayError):
+    """An address that this machine cannot listen on."""
+
+
+def listen(host: str, port: int | None) -> socket.socket:
+    """A listening socket: on the port that is named, else on the first free one from `DEFAULT_PORT` on.
+
+    Raises:
+        PortBusy: The named port, or every port that was tried, is taken.
+        PlaceUnusable: The host is not one of this machine's, or the port may not be used.
+    """
+    tried = [port] if port is not None else list(range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED))
+    for candidate in tried:
+        try:
+            return socket.create_server((host, candidate), family=_family(host), backlog=128)
+        except PermissionError as error:
+            raise PlaceUnusable(f"port {candidate} may not be used ({error.strerror}); name one above 1023") from error
+        except OSError as error:
+            if isinstance(error, socket.gaierror) or error.errno != errno.EADDRINUSE:
+                raise PlaceUnusable(
+                    f"cannot listen on {host} port {candidate} ({error.strerror}); use --host 127.0.0.1"
+                ) from error
+    if port is not None:
+        raise PortBusy(f"port {port} is busy (perhaps another studio runs); stop it, or choose another with --port")
+    raise PortBusy(f"ports {tried[0]} to {tried[-1]} are all busy; name a free one with --port")
+
+
+def configure(studio: Studio, host: str, port: int) -> None:
+    """Set Streamlit's options for this process: nothing is sent or written outside the project."""
+    from streamlit import config
+
+    options: dict[str, Any] = {
+        "browser.gatherUsageStats": False,
+        "client.showErrorDetails": "none",
+        "client.showErrorLinks": False,
+        "client.toolbarMode": "minimal",
+        "logger.hideWelcomeMessage": True,
+        "server.address": host,
+        "server.port": port,
+        "server.headless": True,
+        "server.fileWatcherType": "none",
+        "server.showEmailPrompt": False,
+        "server.maxUploadSize": max(1, studio.workspace.project.settings.max_file_bytes // 2**20),
+        **{f"theme.{name}": value for name, value in _THEME.items()},
+    }
+    for name, value in options.items():
+        config.set_option(name, value)
+
+
+def make_app(studio: Studio, auth: Auth, on_ready: Callable[[], None] = lambda: None) -> ASGIApp:
+    """The ASGI application: Streamlit's pages, the door, and the media route."""
+    import streamlit as st
+
+    @asynccontextmanager
+    async def lifespan(_app: Any) -> AsyncIterator[None]:
+        on_ready()
+        yield
+
+    return st.App(
+        SCRIPT,
+        secrets={"studio": {"project": str(studio.workspace.project.root)}},
+        lifespan=lifespan,
+        routes=[*AuthRoutes(studio, auth).routes(), *MediaRoutes(studio, auth).routes()],
+        middleware=[Middleware(Door, auth=auth, cookie_name=studio.cookie_name)],
+    )
+
+
+def serve(studio: Studio, listening: socket.socket, announce: Callable[[str, str | None], None]) -> None:
+    """Serve until Ctrl-C or a termination signal. `announce` gets the address and the first link, once both work."""
+    import uvicorn
+
+    host, port = listening.getsockname()[:2]
+    configure(studio, host, port)
+    auth = Auth(studio.workspace.database, studio.key, studio.clock)
+    address = f"http://{_shown_host(host)}:{port}"
+
+    def on_ready() -> None:
+        first = auth.first_link()
+        announce(address, f"{address}{LINK_PATH}/{first}" if first else None)
+
+    config = uvicorn.Config(
+        make_app(studio, auth, on_ready),
+        log_level="warning",
+        access_log=False,
+        ws="websockets-sansio",
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    except KeyboardInterrupt:
+        return  # uvicorn has shut down in order and hands the signal on
+    finally:
+        listening.close()
+
+
+class Door:
+    """Sends who is not signed in to the sign-in page, and adds the headers that browsers guard pages by.
+
+    Pages and services check again: this is for people, not for security.
+    """
+
+    def __init__(self, app: ASGIApp, auth: Auth, cookie_name: str) -> None:
+        self._app = app
+        self._auth = auth
+        self._cookie_name = cookie_name
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        if await self._must_sign_in(request):
+            path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            response = RedirectResponse(f"{SIGN_IN_PATH}?next={quote(path, safe='/')}", status_code=303)
+            await response(scope, receive, send)
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, send_guarded)
+
+    async def _must_sign_in(self, request: Request) -> bool:
+        if request.method != "GET" or request.url.path.startswith(_OPEN_PATHS):
+            return False
+        if "text/html" not in request.headers.get("accept", ""):
+            return False
+        return await run_in_threadpool(self._auth.principal, request.cookies.get(self._cookie_name)) is None
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _shown_host(host: str) -> str:
+    if host in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
+        return "localhost"
+    return f"[{host}]" if ":" in host else host

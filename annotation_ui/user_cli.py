@@ -1,0 +1,155 @@
+"""`interplay user ...`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core.errors import MissingExtra
+from warehouse.command_line import JsonOption, ProjectOption, show, show_table
+from warehouse.tables import User
+
+try:
+    from annotation_ui import accounts
+    from annotation_ui.auth import LINK_LIFE, LINK_PATH, Auth
+    from annotation_ui.permissions import parse_roles
+    from annotation_ui.studio import Studio, open_studio
+except ModuleNotFoundError as error:
+    raise MissingExtra("Managing people", "studio") from error
+
+app = typer.Typer(no_args_is_help=True, help="Add people and set what they may do.", rich_markup_mode=None)
+
+STUDIO_URL = "http://127.0.0.1:8501"
+NameArgument = Annotated[str, typer.Argument(help="Name to sign in with.")]
+RoleOption = Annotated[
+    list[str], typer.Option("--role", help="annotator, reviewer, maintainer or participant; give it once for each role.")
+]
+PasswordOption = Annotated[
+    bool,
+    typer.Option("--password-stdin", help="Set the password: asked for on a terminal, else the input's first line."),
+]
+UrlOption = Annotated[str, typer.Option(help="Where people reach the studio: what the one-time link begins with.")]
+
+
+@app.command()
+def add(
+    name: NameArgument,
+    role: RoleOption,
+    display_name: Annotated[str, typer.Option(help="Name that others see; else the sign-in name.")] = "",
+    password_stdin: PasswordOption = False,
+    url: UrlOption = STUDIO_URL,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Add somebody: with a password, or with a one-time link by which they set their own.
+
+    Example: interplay user add mei --role annotator --role reviewer
+    """
+    with open_studio(project) as studio:
+        auth = _auth(studio)
+        hashed = auth.hash_password(name, _read_password()) if password_stdin else None
+        with studio.workspace.database.session() as session:
+            user = accounts.create_user(
+                session, name, parse_roles(role), display_name=display_name, password_hash=hashed
+            )
+        link = None if hashed else _address(auth, user, url)
+    show({**_facts(user), "link": link}, [f"added {name} as {', '.join(user.roles)}", *_about(link)], as_json)
+
+
+@app.command()
+def link(
+    name: NameArgument, url: UrlOption = STUDIO_URL, as_json: JsonOption = False, project: ProjectOption = None
+) -> None:
+    """Print a one-time link with which somebody sets a new password.
+
+    Example: interplay user link mei
+    """
+    with open_studio(project) as studio:
+        with studio.workspace.database.reading() as session:
+            user = accounts.get_user(session, name)
+        address = _address(_auth(studio), user, url)
+    show({**_facts(user), "link": address}, _about(address), as_json)
+
+
+@app.command()
+def roles(name: NameArgument, role: RoleOption, as_json: JsonOption = False, project: ProjectOption = None) -> None:
+    """Give somebody these roles and no others.
+
+    Example: interplay user roles mei --role reviewer
+    """
+    with open_studio(project) as studio, studio.workspace.database.session() as session:
+        user = accounts.get_user(session, name)
+        accounts.set_roles(session, user, parse_roles(role))
+    show(_facts(user), [f"{name} is now {', '.join(user.roles)}"], as_json)
+
+
+@app.command()
+def deactivate(name: NameArgument, as_json: JsonOption = False, project: ProjectOption = None) -> None:
+    """Switch an account off; it works at once, also where somebody is signed in.
+
+    Example: interplay user deactivate mei
+    """
+    _switch(name, False, as_json, project)
+
+
+@app.command()
+def activate(name: NameArgument, as_json: JsonOption = False, project: ProjectOption = None) -> None:
+    """Switch an account on again.
+
+    Example: interplay user activate mei
+    """
+    _switch(name, True, as_json, project)
+
+
+@app.command("list")
+def list_command(as_json: JsonOption = False, project: ProjectOption = None) -> None:
+    """Show everybody.
+
+    Example: interplay user list
+    """
+    with open_studio(project) as studio, studio.workspace.database.reading() as session:
+        users = accounts.all_users(session)
+    rows = [(user.name, user.display_name, ", ".join(user.roles), _state(user)) for user in users]
+    show_table([_facts(user) for user in users], ("name", "shown as", "roles", "account"), rows, as_json)
+
+
+def _switch(name: str, active: bool, as_json: bool, project: Path | None) -> None:
+    with open_studio(project) as studio, studio.workspace.database.session() as session:
+        user = accounts.get_user(session, name)
+        accounts.set_active(session, user, active)
+    show(_facts(user), [f"{name} is {'active' if active else 'switched off'}"], as_json)
+
+
+def _auth(studio: Studio) -> Auth:
+    return Auth(studio.workspace.database, studio.key, studio.clock)
+
+
+def _read_password() -> str:
+    if sys.stdin.isatty():
+        return str(typer.prompt("Password", hide_input=True, confirmation_prompt=True))
+    return sys.stdin.readline().rstrip("\r\n")
+
+
+def _address(auth: Auth, user: User, url: str) -> str:
+    return f"{url.rstrip('/')}{LINK_PATH}/{auth.user_link(user)}"
+
+
+def _about(address: str | None) -> list[str]:
+    return [f"one-time link, good for {LINK_LIFE.days} days:", f"  {address}"] if address else []
+
+
+def _state(user: User) -> str:
+    if not user.active:
+        return "switched off"
+    return "active" if user.password_hash else "link not used yet"
+
+
+def _facts(user: User) -> dict[str, object]:
+    return {
+        "name": user.name,
+        "display_name": user.display_name,
+        "roles": user.roles,
+        "active": user.active,
+        "has_password": user.password_hash is not None,
+    }

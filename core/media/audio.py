@@ -1,0 +1,179 @@
+"""Sound through FFmpeg: decoded to arrays, written as WAV, and stripped of tags and cover pictures."""
+
+import io
+import itertools
+import wave
+from collections.abc import Iterator
+
+import av
+import numpy as np
+import numpy.typing as npt
+from av.audio.frame import AudioFrame
+from av.audio.resampler import AudioResampler
+from av.audio.stream import AudioStream
+from av.container import InputContainer
+from av.error import FFmpegError
+
+from core.media import formats
+from core.media.container import (
+    BITEXACT,
+    codec_name,
+    decoded_frames,
+    main_audio,
+    main_video,
+    opened,
+    remux,
+    undecodable,
+)
+from core.media.errors import TooLarge, UndecodableMedia
+from core.media.formats import Format, recognise
+from core.media.limits import DEFAULT_LIMITS, MediaLimits
+from core.media.segments import without_metadata
+from core.media.source import Source, read_source, source_name
+
+Samples = npt.NDArray[np.float32]
+
+PCM_SCALE = 1 << 15
+_PCM_OF = {"u8": "pcm_u8", "s16": "pcm_s16le", "s32": "pcm_s32le", "flt": "pcm_f32le", "dbl": "pcm_f64le"}
+"""Packed sample format to the WAV codec that holds it without loss."""
+_FILE_OF_CODEC = {
+    **dict.fromkeys(("aac", "alac"), "ipod"),
+    **dict.fromkeys(("opus", "vorbis"), "ogg"),
+    "flac": "flac",
+    "mp3": "mp3",
+    **dict.fromkeys(("pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_s32le", "pcm_f32le", "pcm_f64le"), "wav"),
+}
+"""Codec to the muxer of the plain sound file that carries it."""
+_MUXER_OPTIONS = {"mp3": {"id3v2_version": "0", "write_xing": "0"}}
+
+
+def load_audio(
+    source: Source, sample_rate_hz: int | None = 16000, mono: bool = True, limits: MediaLimits = DEFAULT_LIMITS
+) -> Samples:
+    """The sound of an audio or video source as float32 in about [-1, 1].
+
+    Args:
+        source: Path or bytes.
+        sample_rate_hz: Rate to resample to; None keeps the source's own.
+        mono: Mix all channels into one.
+        limits: Bounds; `max_duration_s` bounds what is decoded.
+
+    Returns:
+        Shape (samples,) when mono, else (channels, samples).
+
+    Raises:
+        UndecodableMedia: There is no sound in it, or it cannot be decoded.
+        TooLarge: It lasts longer than the limits allow.
+        EmptyFile, DisguisedMedia, UnsupportedMedia, ReferencingMedia: It is no sound or video that is read here.
+    """
+    name = source_name(source)
+    with opened(source, limits) as container:
+        stream = main_audio(container)
+        if stream is None:
+            raise UndecodableMedia(f"{name}: there is no sound in it")
+        resampler = AudioResampler(format="fltp", layout="mono" if mono else None, rate=sample_rate_hz)
+        try:
+            pieces = [frame.to_ndarray() for frame in _resampled(container, stream, resampler, name, limits)]
+        except FFmpegError as error:
+            raise undecodable(error, name) from error
+    if not pieces:
+        raise UndecodableMedia(f"{name}: its sound track holds no sound")
+    samples = np.concatenate(pieces, axis=1).astype(np.float32, copy=False)
+    return samples[0] if mono else samples
+
+
+def encode_wav(samples: npt.NDArray[np.floating | np.int16], sample_rate_hz: int) -> bytes:
+    """Samples as a 16-bit WAV file.
+
+    Args:
+        samples: Shape (samples,) or (channels, samples); floats are clipped to [-1, 1), int16 is written as it is.
+        sample_rate_hz: Sampling rate.
+    """
+    rows = np.atleast_2d(samples)
+    if rows.dtype != np.int16:
+        rows = np.clip(np.round(rows * PCM_SCALE), -PCM_SCALE, PCM_SCALE - 1)
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(rows.shape[0])
+        file.setsampwidth(2)
+        file.setframerate(sample_rate_hz)
+        file.writeframes(np.ascontiguousarray(rows.T).astype("<i2").tobytes())
+    return buffer.getvalue()
+
+
+def strip_container(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> bytes:
+    """A sound or video file without tags, cover pictures, chapters, subtitles and data streams; nothing is decoded.
+
+    WAV, FLAC, MP3 and AAC keep their coded data bit for bit; of other containers the main picture and the main sound
+    are copied packet by packet, on their common clock, rotation kept. Same bytes in, same bytes out.
+
+    Raises:
+        UndecodableMedia, UnsupportedMedia: The streams cannot be read or copied.
+        EmptyFile, TooLarge, DisguisedMedia, ReferencingMedia: As `load_audio`.
+    """
+    name = source_name(source)
+    data = read_source(source, limits)
+    found = recognise(io.BytesIO(data), name)
+    try:
+        cut = None if found.is_image else without_metadata(data, found)
+    except ValueError as error:
+        raise UndecodableMedia(f"{name}: damaged {found.label} data ({error})") from error
+    if cut is not None:
+        return cut
+    with opened(data, limits) as container:
+        video, audio = main_video(container), main_audio(container)
+        streams = [stream for stream in (video, audio) if stream is not None]
+        return remux(container, streams, _muxer(found, audio if video is None else None), name)
+
+
+def extract_audio(container: InputContainer, stream: AudioStream, name: str, shift_s: float) -> bytes:
+    """One sound stream as a plain sound file: its packets copied where such a file exists, else decoded to WAV.
+
+    Decoding loses nothing: WAV holds every sample format that decoders give. Times are moved by `shift_s` towards zero.
+
+    Raises:
+        UndecodableMedia: It cannot be read.
+    """
+    muxer = _FILE_OF_CODEC.get(codec_name(stream))
+    if muxer is not None:
+        return remux(container, [stream], muxer, name, shift_s, **_MUXER_OPTIONS.get(muxer, {}))
+    try:
+        return _decoded_to_wav(container, stream)
+    except FFmpegError as error:
+        raise undecodable(error, name) from error
+
+
+def _muxer(found: Format, sound_alone: AudioStream | None) -> str:
+    is_m4a = found == formats.MP4 and sound_alone is not None and codec_name(sound_alone) in ("aac", "alac")
+    return "ipod" if is_m4a else found.muxer
+
+
+def _resampled(
+    container: InputContainer, stream: AudioStream, resampler: AudioResampler, name: str, limits: MediaLimits
+) -> Iterator[AudioFrame]:
+    count = 0
+    for frame in decoded_frames(container, stream):
+        assert isinstance(frame, AudioFrame)
+        count += frame.samples
+        if count > limits.max_duration_s * frame.sample_rate:
+            raise TooLarge(f"{name}: lasts longer than the {limits.max_duration_s:g} s that are taken; cut it")
+        yield from resampler.resample(frame)
+    if count:
+        yield from resampler.resample(None)
+
+
+def _decoded_to_wav(container: InputContainer, stream: AudioStream) -> bytes:
+    packed = stream.format.packed.name
+    buffer = io.BytesIO()
+    with av.open(buffer, "w", format="wav", container_options=BITEXACT) as out:
+        copy = out.add_stream(_PCM_OF[packed], rate=stream.sample_rate)
+        assert isinstance(copy, AudioStream)
+        copy.layout = stream.layout
+        resampler = AudioResampler(format=packed, layout=stream.layout, rate=stream.sample_rate)
+        for frame in itertools.chain(decoded_frames(container, stream), [None]):
+            assert frame is None or isinstance(frame, AudioFrame)
+            for ready in resampler.resample(frame):
+                ready.pts = None
+                out.mux(copy.encode(ready))
+        out.mux(copy.encode(None))
+    return buffer.getvalue()

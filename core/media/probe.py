@@ -1,0 +1,154 @@
+"""What a media file really is: its content decoded in full, its name believed in nothing."""
+
+import hashlib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pydantic import Field
+
+from core.content import Frozen, MediaRef, Modality
+from core.media import formats
+from core.media.errors import DisguisedMedia, ReferencingMedia, TruncatedMedia, UndecodableMedia, UnsupportedMedia
+from core.media.formats import EXTENSIONS, Foreign, Format, refusal, sniff
+from core.media.image import check_pixels, has_picture_metadata, opened_image, orientation, upright
+from core.media.limits import DEFAULT_LIMITS, MediaLimits
+from core.media.segments import without_metadata
+from core.media.source import Source, open_source, source_name
+from core.media.streams import decode_streams
+from core.media.structure import missing_tail, outside_reference
+
+BLOCK_BYTES = 1 << 20
+_ROTATION_OF_ORIENTATION = {3: 180, 4: 180, 5: 270, 6: 90, 7: 90, 8: 270}
+
+
+class MediaProbe(Frozen):
+    """What decoding a file has shown.
+
+    Width and height are as shown, after rotation; `rotation_degrees` is the clockwise turn that the file asks for.
+    An animated picture stays an image, with its `frame_count` and no duration. `extension_mismatch` is an extension
+    that promises another format of the same modality. `bit_rate_bps` is bits of the file a second of its duration.
+    """
+
+    sha256: str
+    media_type: str
+    modality: Modality
+    byte_count: int
+    duration_s: float | None = None
+    width_px: int | None = None
+    height_px: int | None = None
+    rotation_degrees: int = 0
+    sample_rate_hz: int | None = None
+    channel_count: int | None = None
+    frame_rate_hz: float | None = None
+    frame_count: int | None = None
+    codecs: tuple[str, ...] = ()
+    has_audio: bool = False
+    has_metadata: bool = Field(description="EXIF, XMP, GPS, tags, covers, chapters or data tracks are present")
+    extension_mismatch: bool = False
+    bit_rate_bps: int | None = None
+    decode_error_count: int = Field(default=0, description="Packets or frames that a decoder passed over")
+
+    def media_ref(self) -> MediaRef:
+        """The probed file as questions name it."""
+        return MediaRef(**self.model_dump(include=set(MediaRef.model_fields)))
+
+
+def probe(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> MediaProbe:
+    """Decode a file in full and say what it is.
+
+    Untrusted files should be probed in a worker: `guard.run(probe, path, limits)`.
+
+    Raises:
+        EmptyFile: There is not a byte in it.
+        DisguisedMedia: Its extension promises one modality, its content is another or no media.
+        TruncatedMedia: Its content ends too early.
+        UndecodableMedia: It cannot be decoded.
+        TooLarge: It goes over the limits.
+        UnsupportedMedia: Its format or codec is not read here.
+        ReferencingMedia: It names other files or hosts.
+    """
+    name = source_name(source)
+    extension = source.suffix.lower() if isinstance(source, Path) else ""
+    promised = EXTENSIONS.get(extension, frozenset())
+    with open_source(source, limits) as file:
+        sha256, byte_count = _digest(file)
+        found = _taken(file, promised, extension, name)
+        file.seek(0)
+        facts = (_decode_image if found.is_image else _decode_streams)(file, found, name, limits)
+    media_type = found.types.get(facts["modality"])
+    if media_type is None:
+        raise UnsupportedMedia(f"{name}: a {found.label} file that holds {facts['modality']} alone; convert it")
+    _check_promise(promised, extension, {facts["modality"]}, f"{found.label} {facts['modality']}", name)
+    duration_s = facts.get("duration_s")
+    return MediaProbe(
+        sha256=sha256,
+        media_type=media_type,
+        byte_count=byte_count,
+        extension_mismatch=bool(promised) and media_type not in promised,
+        bit_rate_bps=round(byte_count * 8 / duration_s) if duration_s else None,
+        **facts,
+    )
+
+
+def _digest(file: BinaryIO) -> tuple[str, int]:
+    digest, byte_count = hashlib.sha256(), 0
+    while block := file.read(BLOCK_BYTES):
+        digest.update(block)
+        byte_count += len(block)
+    return digest.hexdigest(), byte_count
+
+
+def _taken(file: BinaryIO, promised: frozenset[str], extension: str, name: str) -> Format:
+    """The format of a file that holds together and agrees with its name, as far as can be told without decoding."""
+    found = sniff(file)
+    if found is None:
+        raise UndecodableMedia(f"{name}: its content is no known media format; is the file damaged?")
+    if isinstance(found, Foreign):
+        if promised and not found.refers and not found.is_media:
+            raise DisguisedMedia(f"{name}: named {extension}, but it is {found.label}; give the real file")
+        raise refusal(found, name)
+    _check_promise(promised, extension, set(found.types), found.label, name)
+    if (missing := missing_tail(file, found)) is not None:
+        raise TruncatedMedia(f"{name}: the {found.label} file is cut off: {missing}; copy it again")
+    if (outside := outside_reference(file, found)) is not None:
+        raise ReferencingMedia(f"{name}: it holds {outside}; save it as a self-contained file")
+    return found
+
+
+def _check_promise(promised: frozenset[str], extension: str, held: set[Modality], label: str, name: str) -> None:
+    modalities = {media_type.split("/")[0] for media_type in promised}
+    if modalities and not modalities & {modality.value for modality in held}:
+        raise DisguisedMedia(f"{name}: named {extension}, but it is {label}; give it the right extension")
+
+
+def _decode_image(file: BinaryIO, found: Format, name: str, limits: MediaLimits) -> dict[str, Any]:
+    with opened_image(file, found, name, limits) as image:
+        turn = _ROTATION_OF_ORIENTATION.get(orientation(image), 0)
+        width_px, height_px = upright(image).size
+        # The further pictures of a JPEG are previews and gain maps; they are no frames.
+        frame_count = 1 if found == formats.JPEG else getattr(image, "n_frames", 1)
+        for place in range(1, frame_count):
+            image.seek(place)
+            check_pixels(image, name, limits)
+            image.load()
+        file.seek(0)
+        has_metadata = has_picture_metadata(image, file.read(), found)
+    return {
+        "modality": Modality.IMAGE,
+        "width_px": width_px,
+        "height_px": height_px,
+        "rotation_degrees": turn,
+        "frame_count": frame_count,
+        "codecs": (found.label.lower(),),
+        "has_metadata": has_metadata,
+    }
+
+
+def _decode_streams(file: BinaryIO, found: Format, name: str, limits: MediaLimits) -> dict[str, Any]:
+    facts = asdict(decode_streams(file, found, name, limits))
+    if not found.muxer:
+        file.seek(0)
+        data = file.read()
+        facts["has_metadata"] = without_metadata(data, found) != data
+    return facts

@@ -1,0 +1,104 @@
+"""What a rule says of an answer, and how a grade's reason carries that so that machines can read it back."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.grading import Grade
+
+
+class Verdict(StrEnum):
+    """The first word of a rule grade's reason."""
+
+    RIGHT = "right"
+    PARTIAL = "partial"
+    WRONG = "wrong"
+    INVALID = "invalid"
+    NOT_GRADED = "not graded"
+
+
+class Why(StrEnum):
+    """The code that follows `invalid: ` (the response is no answer) or `not graded: ` (a person must look)."""
+
+    EMPTY = "empty"
+    REFUSAL = "refusal"
+    TRUNCATED = "truncated"
+    UNCLOSED_THINKING = "unclosed_thinking"
+    COPIES_OPTIONS = "copies_options"
+    UNREAD = "unread"
+    AMBIGUOUS = "ambiguous"
+    HEDGED = "hedged"
+    CONTRADICTION = "contradiction"
+    BAD_KEY = "bad_key"
+    OPEN_STEP = "open_step"
+
+
+_POINTS = {Verdict.RIGHT: 1.0, Verdict.WRONG: 0.0, Verdict.INVALID: 0.0, Verdict.NOT_GRADED: None}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a rule found, before it is signed with the grader's fingerprint."""
+
+    verdict: Verdict
+    words: str
+    why: Why | None = None
+
+    @property
+    def points(self) -> float | None:
+        """1, 0, or None when not graded."""
+        return _POINTS[self.verdict]
+
+    @property
+    def reason(self) -> str:
+        """`right: words`, `wrong: words`, `invalid: code: words` or `not graded: code: words`."""
+        code = f"{self.why.value}: " if self.why else ""
+        return f"{self.verdict.value}: {code}{self.words}"
+
+    def signed(self, fingerprint: str) -> Grade:
+        """The grade of that grader."""
+        return Grade(points=self.points, reason=self.reason, grader=fingerprint)
+
+
+def right(words: str) -> Mark:
+    """The answer counts in full."""
+    return Mark(Verdict.RIGHT, words)
+
+
+def wrong(words: str) -> Mark:
+    """The answer is valid and does not count."""
+    return Mark(Verdict.WRONG, words)
+
+
+def invalid_response(why: Why, words: str) -> Mark:
+    """The response is no answer at all: zero points, counted apart."""
+    return Mark(Verdict.INVALID, words, why)
+
+
+def not_graded(why: Why, words: str) -> Mark:
+    """The rule cannot tell: no points, for the next grader or a person."""
+    return Mark(Verdict.NOT_GRADED, words, why)
+
+
+def verdict_of(grade: Grade) -> Verdict:
+    """What a grade says: by its reason when a rule gave it, else by its points."""
+    if grade.points is None:
+        return Verdict.NOT_GRADED
+    if grade.reason.startswith(f"{Verdict.INVALID.value}: "):
+        return Verdict.INVALID
+    if grade.points in (0, 1):
+        return Verdict.RIGHT if grade.points else Verdict.WRONG
+    return Verdict.PARTIAL
+
+
+def why_of(grade: Grade) -> Why | None:
+    """The code of an invalid or ungraded answer, when a rule gave one."""
+    parts = grade.reason.split(": ", maxsplit=2)
+    if len(parts) < 3 or parts[0] not in (Verdict.INVALID.value, Verdict.NOT_GRADED.value):
+        return None
+    return Why(parts[1]) if parts[1] in set(Why) else None
+
+
+def shown(text: str, most: int = 80) -> str:
+    """A quotation for a reason: one line, cut to `most` characters."""
+    line = " ".join(text.split())
+    return repr(line if len(line) <= most else line[: most - 1] + "…")

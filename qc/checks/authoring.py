@@ -1,0 +1,137 @@
+"""The checks that authors see while they write, and that round 1 runs again."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+
+from core.content import Modality, TextPart
+from core.errors import UnknownName
+from core.question import Question, QuestionKind, choice_label
+from core.taxonomy import load_taxonomy
+from qc.checks import Finding, Subject
+
+SAME_QUESTION_RATIO = 0.97
+STANDS_OUT_RATIO = 2.0
+STANDS_OUT_CHARACTERS = 20
+# An answer this short (a digit, a letter) occurs in any text by chance; only an announced one is a leak.
+LEAK_MIN_CHARACTERS = 3
+_ANNOUNCED = re.compile(
+    r"(?:answer|solution|hint|key)\W{0,3}(?:\w+\s){0,4}?(?:is|:|=|：)\s*(?P<en>[^\s.,;。]+)"
+    r"|(?:答案|正确选项|提示)[^。\n]{0,8}?(?:是|为|:|：)\s*(?P<zh>[^\s。，；.]+)",
+    re.IGNORECASE,
+)
+_STEP_NUMBER = re.compile(r"(?:\bstep\s*|步骤\s*|第\s*)(\d+)(?:\s*步)?", re.IGNORECASE)
+
+
+def required_media(subject: Subject) -> Iterable[Finding]:
+    """Each required modality must really be in the prompt (in a spoken question, audio is)."""
+    question = subject.question
+    for modality in sorted(question.required - question.modalities - {Modality.TEXT}):
+        yield _error("missing_modality", f"{modality.value} is required, but the prompt holds no {modality.value}")
+    if len(question.required - {Modality.TEXT}) < 2:
+        yield _error("missing_modality", "an omni-modal question requires at least two of image, audio and video")
+
+
+def known_task_type(subject: Subject) -> Iterable[Finding]:
+    """The task type must be in the taxonomy."""
+    try:
+        load_taxonomy().get(subject.question.task_type)
+    except UnknownName as error:
+        yield _error("unknown_task_type", str(error))
+
+
+def distinct_choices(subject: Subject) -> Iterable[Finding]:
+    """No two choices may say the same."""
+    seen: dict[str, int] = {}
+    for place, choice in enumerate(subject.question.choices):
+        text = normalise(choice.text)
+        if text in seen:
+            labels = f"{choice_label(seen[text])} and {choice_label(place)}"
+            yield _error("duplicate_choices", f"choices {labels} both say {choice.text!r}")
+        seen.setdefault(text, place)
+
+
+def answer_not_in_text(subject: Subject) -> Iterable[Finding]:
+    """The prompt must not announce the answer, nor hold it as a phrase while it holds no other choice."""
+    question = subject.question
+    prompt = normalise(" ".join(part.text for part in question.prompt if isinstance(part, TextPart)))
+    answers = _answers(question)
+    for found in _ANNOUNCED.finditer(prompt):
+        said = normalise(found.group("en") or found.group("zh"))
+        if said in answers:
+            yield _error("answer_leaked", f"the prompt announces the answer {said!r}")
+            return
+    held = {text for text in answers if len(text) >= LEAK_MIN_CHARACTERS and _holds(prompt, text)}
+    others = {normalise(choice.text) for choice in question.choices} - answers
+    if held and not any(_holds(prompt, text) for text in others):
+        yield _warning("answer_leaked", f"the prompt holds the answer {sorted(held)[0]!r} and no other choice")
+
+
+def key_does_not_stand_out(subject: Subject) -> Iterable[Finding]:
+    """The right choice should not be told by its length."""
+    question = subject.question
+    key = [len(question.choices[index].text) for index in question.answer.correct if question.choices]
+    rest = [len(c.text) for place, c in enumerate(question.choices) if place not in question.answer.correct]
+    if key and rest and min(key) > STANDS_OUT_RATIO * max(rest) and min(key) > STANDS_OUT_CHARACTERS:
+        yield _warning("key_stands_out", "the key is more than twice as long as every other choice")
+
+
+def not_asked_before(subject: Subject) -> Iterable[Finding]:
+    """No other item may ask the same about the same media (a template asked of other media is another question)."""
+    own = fingerprint_text(subject.question)
+    media = [part.media.sha256 for part in subject.question.media]
+    for name, other in sorted(subject.others.items()):
+        if media and all(sha256 in other for sha256 in media) and _alike(own, other):
+            yield _error("duplicate_question", f"item {name!r} asks the same about the same media")
+
+
+def step_references(subject: Subject) -> Iterable[Finding]:
+    """A step may refer only to steps before it."""
+    for number, step in enumerate(subject.question.steps, start=1):
+        for found in _STEP_NUMBER.finditer(step.ask):
+            if not 1 <= int(found.group(1)) < number:
+                yield _error("bad_step_reference", f"step {number} refers to step {found.group(1)}")
+
+
+def usable_media(subject: Subject) -> Iterable[Finding]:
+    """Every material must be there, whole and usable."""
+    return [_error("media_unusable", problem) for problem in subject.media_problems]
+
+
+def normalise(text: str) -> str:
+    """One form for what reads the same: NFKC, lower case, single spaces."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def fingerprint_text(question: Question) -> str:
+    """The prompt with its media by content, its choices and steps, normalised: what `not_asked_before` compares."""
+    parts = [part.text if isinstance(part, TextPart) else part.media.sha256 for part in question.prompt]
+    asked = [choice.text for choice in question.choices] + [step.ask for step in question.steps]
+    return normalise(" ".join([*parts, *asked]))
+
+
+def _alike(first: str, second: str) -> bool:
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    return first == second or matcher.quick_ratio() >= SAME_QUESTION_RATIO <= matcher.ratio()
+
+
+def _answers(question: Question) -> set[str]:
+    if question.kind is QuestionKind.CHOICE:
+        labels = {normalise(choice_label(index)) for index in question.answer.correct}
+        return labels | {normalise(question.choices[index].text) for index in question.answer.correct}
+    keys = [question.answer, *(step.answer for step in question.steps)]
+    return {normalise(text) for key in keys for text in key.accepted}
+
+
+def _holds(text: str, phrase: str) -> bool:
+    boundary = r"\b" if phrase.isascii() else ""
+    return re.search(f"{boundary}{re.escape(phrase)}{boundary}", text) is not None
+
+
+def _error(code: str, message: str) -> Finding:
+    return Finding(code=code, severity="error", message=message)
+
+
+def _warning(code: str, message: str) -> Finding:
+    return Finding(code=code, severity="warning", message=message)

