@@ -57,8 +57,8 @@ class SignedIn:
 class Auth:
     """Accounts of one project. The database holds argon2 hashes of passwords and sha256 hashes of session tokens.
 
-    A session is an event (`sign_in`), and its end another (`sign_out`): signing out, a new password and deactivation work
-    at once, on every device.
+    A session is an event (`sign_in`), and its end another (`sign_out`): signing out, a new password and deactivation
+    work at once, on every device.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Auth:
             return self._open_session(session, user)
 
     def principal(self, token: str | None) -> Principal | None:
-        """Who a session token stands for at this moment; None when it is unknown, ended, expired or its owner inactive."""
+        """Who a session token stands for now; None when it is unknown, ended, expired or its owner inactive."""
         if not token:
             return None
         with self._database.reading() as session:

@@ -34,7 +34,7 @@ class ForeignForm(Told):
 
 
 class AuthRoutes:
-    """Sign-in, sign-out and one-time links over HTTP; only here is the session cookie set, out of any script's reach."""
+    """Sign-in, sign-out and one-time links over HTTP; only here is the session cookie set, out of scripts' reach."""
 
     def __init__(self, studio: Studio, auth: Auth) -> None:
         self._auth = auth

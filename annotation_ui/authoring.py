@@ -19,12 +19,16 @@ from warehouse.workspace import Workspace
 
 @dataclass
 class ImportReport:
-    """What became of each record: names of items made, revised or left as they are; and what was refused, with why."""
+    """What became of each record: names of items made, revised or left as they are; what was refused, with why.
+
+    `drafts` are items that were to be submitted, but have findings that block it.
+    """
 
     created: list[str] = field(default_factory=list)
     revised: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    drafts: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
@@ -33,8 +37,8 @@ def import_items(
 ) -> ImportReport:
     """Bring an item file in: each record alone, in its own transaction; what is wrong with one stops no other.
 
-    A record with a known name and another question is a new revision; with the same question it is nothing. Findings of
-    the checks that are errors refuse the record when it is to be submitted; a draft may have them.
+    A record with a known name and another question is a new revision; with the same question it is nothing. An item
+    with findings that are errors stays a draft.
 
     Raises:
         UnreadableItemFile: The file as a whole cannot be read.
@@ -86,21 +90,20 @@ class _Importer:
             self.report.refused.append(str(error))
             return
         findings = check_question(draft.question, written.name, self.others)
-        errors = [finding for finding in findings if finding.severity == "error"]
-        if errors and self.submit:
-            problems = "; ".join(f"{finding.code}: {finding.message}" for finding in errors)
-            self.report.refused.append(f"{record.where}: {problems}")
-            return
-        self.report.warnings.extend(f"{record.where}: {f.code}: {f.message}" for f in findings)
+        blocking = [f"{finding.code}: {finding.message}" for finding in findings if finding.severity == "error"]
+        warnings = [f"{finding.code}: {finding.message}" for finding in findings if finding.severity == "warning"]
+        self.report.warnings.extend(f"{record.where}: {warning}" for warning in warnings)
         try:
-            self._store(session, written, draft)
+            self._store(session, written, draft, submit=self.submit and not blocking)
         except InterplayError as error:
             session.rollback()
             self.report.refused.append(f"{record.where}: {error}")
             return
+        if blocking and self.submit:
+            self.report.drafts.append(f"{record.where}: {'; '.join(blocking)}")
         self.others[written.name] = fingerprint_text(draft.question)
 
-    def _store(self, session: Session, written: WrittenItem, draft: Draft) -> None:
+    def _store(self, session: Session, written: WrittenItem, draft: Draft, *, submit: bool) -> None:
         known = find_item(session, written.name)
         if known is None:
             item, _ = create_item(session, written.name, draft, written.twin_group)
@@ -109,5 +112,5 @@ class _Importer:
             item = known
             made = revise_item(session, item, item.version, draft)
             (self.report.unchanged if made is None else self.report.revised).append(written.name)
-        if self.submit and item.state in {ItemState.DRAFT, ItemState.RETURNED}:
+        if submit and item.state in {ItemState.DRAFT, ItemState.RETURNED}:
             advance(session, item.id, item.version, Advance(Action.SUBMIT, self.author))

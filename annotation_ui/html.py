@@ -21,7 +21,7 @@ def _environment() -> Environment:
 
 def render(template: str, t: Words, **values: object) -> str:
     """A template of `annotation_ui/templates` with its values, in the reader's language."""
-    return _environment().get_template(template).render(t=t, **values)
+    return _environment().get_template(template).render(t=t, plural=t.plural, **values)
 
 
 @cache

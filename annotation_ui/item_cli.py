@@ -140,9 +140,11 @@ def types(
 
 def _lines(report: ImportReport, *, dry_run: bool) -> list[str]:
     would = "would be " if dry_run else ""
-    counts = ", ".join(f"{len(names)} {would}{what}" for what, names in vars(report).items() if what != "warnings")
+    listed = {"refused": report.refused, "left as drafts": report.drafts}
+    counted = {"created": report.created, "revised": report.revised, "unchanged": report.unchanged} | listed
+    counts = ", ".join(f"{len(names)} {would}{what}" for what, names in counted.items())
     return [
-        *(f"refused: {line}" for line in report.refused),
+        *(f"{what}: {line}" for what, lines in listed.items() for line in lines),
         *(f"warning: {line}" for line in report.warnings),
         counts,
     ]

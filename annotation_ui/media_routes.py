@@ -19,9 +19,29 @@ from warehouse.blobs import BlobStore, MissingBlob
 CHUNK_BYTES = 256 * 1024
 # What browsers show without running anything in it; all else (SVG, HTML, XML ...) is only offered for saving.
 SHOWN_TYPES = frozenset(
-    "image/png image/jpeg image/gif image/webp image/avif image/bmp "
-    "audio/mpeg audio/wav audio/x-wav audio/flac audio/x-flac audio/ogg audio/opus audio/mp4 audio/aac audio/webm "
-    "video/mp4 video/webm video/ogg video/quicktime video/x-matroska".split()
+    [
+        "image/png",
+        "image/jpeg",
+        "image/gif",
+        "image/webp",
+        "image/avif",
+        "image/bmp",
+        "audio/mpeg",
+        "audio/wav",
+        "audio/x-wav",
+        "audio/flac",
+        "audio/x-flac",
+        "audio/ogg",
+        "audio/opus",
+        "audio/mp4",
+        "audio/aac",
+        "audio/webm",
+        "video/mp4",
+        "video/webm",
+        "video/ogg",
+        "video/quicktime",
+        "video/x-matroska",
+    ]
 )
 GUARDS = {
     "X-Content-Type-Options": "nosniff",

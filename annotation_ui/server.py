@@ -86,6 +86,7 @@ def configure(studio: Studio, host: str, port: int) -> None:
         "client.showErrorDetails": "none",
         "client.showErrorLinks": False,
         "client.toolbarMode": "minimal",
+        "logger.enableRich": False,
         "logger.hideWelcomeMessage": True,
         "server.address": host,
         "server.port": port,

@@ -62,9 +62,7 @@ def read_or_make_key(folder: Path) -> bytes:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         if file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise KeyExposed(
-                f"{file} signs people in and can be read by others; run 'chmod 600 {file}', or delete it to make a new one"
-            ) from None
+            raise KeyExposed(f"{file} signs people in and can be read by others; run 'chmod 600 {file}'") from None
         return bytes.fromhex(file.read_text(encoding="ascii"))
     key = secrets.token_bytes(KEY_BYTES)
     with os.fdopen(descriptor, "w", encoding="ascii") as stream:

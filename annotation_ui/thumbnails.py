@@ -19,7 +19,7 @@ from warehouse.blobs import CHUNK_BYTES, BlobStore, write_atomically
 SMALL_SIDE_PX = 480
 WAVE_SIZE_PX = (480, 160)
 WAVE_BINS = 120
-WAVE_RATE_HZ = 4000
+WAVE_RATE_HZ = 16000
 _WAVE_COLOUR, _WAVE_GROUND = "#4c6a92", "#f1f4f8"
 DECODERS_AT_ONCE = 2
 
@@ -77,7 +77,9 @@ def _draw(spans: npt.NDArray[np.float32]) -> bytes:
     for place, (low, high) in enumerate(spans):
         left_px = place * step_px
         top_px, bottom_px = middle_px - high * reach_px, middle_px - low * reach_px
-        pen.rectangle((left_px, min(top_px, middle_px - 1), left_px + step_px * 0.6, max(bottom_px, middle_px + 1)), _WAVE_COLOUR)
+        pen.rectangle(
+            (left_px, min(top_px, middle_px - 1), left_px + step_px * 0.6, max(bottom_px, middle_px + 1)), _WAVE_COLOUR
+        )
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", optimize=True)
     return buffer.getvalue()

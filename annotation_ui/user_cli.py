@@ -23,7 +23,8 @@ app = typer.Typer(no_args_is_help=True, help="Add people and set what they may d
 STUDIO_URL = "http://127.0.0.1:8501"
 NameArgument = Annotated[str, typer.Argument(help="Name to sign in with.")]
 RoleOption = Annotated[
-    list[str], typer.Option("--role", help="annotator, reviewer, maintainer or participant; give it once for each role.")
+    list[str],
+    typer.Option("--role", help="annotator, reviewer, maintainer or participant; give it once for each role."),
 ]
 PasswordOption = Annotated[
     bool,

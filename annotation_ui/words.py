@@ -54,7 +54,7 @@ class Words:
 
     def ago(self, at: datetime, now: datetime) -> str:
         """How long ago that was."""
-        return format_timedelta(min(at - now, timedelta(0)), add_direction=True, locale=self._locale)
+        return format_timedelta(min(at - now, timedelta(seconds=-1)), add_direction=True, locale=self._locale)
 
     def span(self, length: timedelta) -> str:
         """A length of time in its largest unit."""

@@ -63,7 +63,7 @@ class Condition(Frozen):
     @property
     def fingerprint(self) -> str:
         """sha256 over the whole treatment; two conditions of one name may show different words."""
-        return content_hash(self.model_dump(mode="json"))
+        return content_hash(self.model_dump(mode="json", exclude_defaults=True))
 
     def applies_to(self, question: Question) -> bool:
         """Whether the question holds what this condition takes away or replaces."""

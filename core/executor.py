@@ -1,6 +1,7 @@
 """Map a function over units: local processes by default, a Ray or Dask cluster by setting."""
 
 import traceback
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Literal, TypeVar
@@ -52,7 +53,15 @@ def _through_joblib(
     # Left before the first yield, or it would hold for whatever the caller does between two outcomes.
     with parallel_config(backend, **options):
         parallel = Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch="2*n_jobs")
-    yield from parallel(delayed(_attempt)(function, unit) for unit in units)
+    results = parallel(delayed(_attempt)(function, unit) for unit in units)
+    try:
+        for result in results:  # noqa: UP028 - `yield from` would close them before the warning is silenced
+            yield result
+    finally:
+        with warnings.catch_warnings():
+            # Who stops early means it; joblib would warn of the units that are cancelled.
+            warnings.simplefilter("ignore", UserWarning)
+            results.close()
 
 
 def _on_ray(function: Callable[[U], R], units: Iterable[U], workers: int) -> Iterator[tuple[U, Outcome[R]]]:
@@ -63,7 +72,7 @@ def _on_ray(function: Callable[[U], R], units: Iterable[U], workers: int) -> Ite
         raise MissingExtra("Running on Ray", "ray") from error
     if not ray.is_initialized():
         ray.init(log_to_driver=False, include_dashboard=False)  # without an address it goes by RAY_ADDRESS
-    attempt = ray.remote(_attempt)
+    attempt: Any = ray.remote(_attempt)
     waiting = iter(units)
     running: dict[Any, U] = {}
     while True:
@@ -74,9 +83,10 @@ def _on_ray(function: Callable[[U], R], units: Iterable[U], workers: int) -> Ite
         (done, *_), _rest = ray.wait(list(running))
         unit = running.pop(done)
         try:
-            yield ray.get(done)
+            unit, outcome = ray.get(done)
         except ray.exceptions.RayError as error:
-            yield unit, Outcome(failure=Failure(kind=FailureKind.CRASHED, message=str(error)))
+            outcome = Outcome(failure=Failure(kind=FailureKind.CRASHED, message=str(error)))
+        yield unit, outcome
 
 
 def _attempt(function: Callable[[U], R], unit: U) -> tuple[U, Outcome[R]]:

@@ -98,8 +98,11 @@ class Question(Frozen):
 
     @property
     def content_hash(self) -> str:
-        """sha256 over everything that the question says, the same on every machine."""
-        return content_hash(self.model_dump(mode="json"))
+        """sha256 over everything that the question says, the same on every machine.
+
+        Defaults are left out, so that a field that a later version adds changes no hash of today's questions.
+        """
+        return content_hash(self.model_dump(mode="json", exclude_defaults=True))
 
     def rotated(self, by: int) -> Self:
         """The same question with its choices turned by `by` places (choice i moves to place i + by), key included.
@@ -114,7 +117,6 @@ class Question(Frozen):
         return self.model_copy(
             update={"choices": turned, "answer": self.answer.model_copy(update={"correct": correct})}
         )
-
 
     def as_open(self) -> Self:
         """A choice question asked without its options: the text of a right choice is what counts."""

@@ -103,9 +103,9 @@ class Project:
     def database_url(self) -> str:
         """SQLAlchemy URL of the tables; a relative SQLite file lies in the project folder, wherever one calls from."""
         url = self.settings.database_url or "sqlite:///interplay.db"
-        file = url.removeprefix("sqlite:///")
-        relative = file != url and not file.startswith((":memory:", "file:"))
-        return f"sqlite:///{self.root / file}" if relative else url
+        scheme, _, file = url.partition(":///")
+        relative = scheme.startswith("sqlite") and file and not file.startswith(("/", ":memory:", "file:"))
+        return f"{scheme}:///{self.root / file}" if relative else url
 
     @property
     def blobs_url(self) -> str:

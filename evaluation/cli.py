@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from evaluation.models.catalogue import find_models
-from evaluation.report import Report, page, picture, terminal_table
+from evaluation.report import table_of_cells, write_report
 from evaluation.run import CONDITIONS, count_pending, evaluate, find_conditions, report_release
 from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
 from warehouse.workspace import open_workspace
@@ -48,7 +48,7 @@ def run(
     document = {"solved": vars(solved), "graded": vars(graded), "cells": [cell.model_dump() for cell in report.cells]}
     show(document, lines, as_json)
     if not as_json:
-        header, rows = terminal_table(report)
+        header, rows = table_of_cells(report)
         show_table(None, header, rows, False)
 
 
@@ -68,14 +68,5 @@ def report_command(
         report = report_release(workspace, name, version)
     if to is not None:
         write_report(report, to)
-    header, rows = terminal_table(report)
+    header, rows = table_of_cells(report)
     show_table(report.model_dump(mode="json"), header, rows, as_json)
-
-
-def write_report(report: Report, folder: Path) -> None:
-    """The report as a page, as data and as a picture."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "report.html").write_text(page(report), encoding="utf-8")
-    (folder / "report.json").write_text(report.model_dump_json(indent=2), encoding="utf-8")
-    if report.cells:
-        (folder / "report.svg").write_bytes(picture(report))

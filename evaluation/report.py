@@ -4,6 +4,7 @@ import io
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ class Cell(Frozen):
     Attributes:
         model, condition: Names.
         kind: `choice` (points are right or wrong) or `multi_step` or `open`.
-        answered: Units with any response. `graded` of them have points; `invalid` of those refused, were cut off, empty.
+        answered: Units with any response. `graded` of them have points; `invalid` of those refused, were cut, empty.
         points: Mean of the graded points, in percent; None when none is graded.
         low, high: 95% interval in percent: Wilson's for right-or-wrong points, else a bootstrap over items.
         worst, best: What `points` could become if all ungraded answers were wrong, or right.
@@ -94,8 +95,8 @@ def conditions_in_order(cells: Iterable[Cell]) -> list[str]:
     return sorted({cell.condition for cell in cells}, key=_condition_order)
 
 
-def terminal_table(report: Report) -> tuple[list[str], list[list[str]]]:
-    """Header and rows: a row for each model and kind, a column for each condition."""
+def table_by_condition(report: Report) -> tuple[list[str], list[list[str]]]:
+    """Header and rows for a page: a row for each kind and model, a column for each condition."""
     conditions = conditions_in_order(report.cells)
     by_place = {(cell.model, cell.kind, cell.condition): cell for cell in report.cells}
     rows = [
@@ -103,6 +104,12 @@ def terminal_table(report: Report) -> tuple[list[str], list[list[str]]]:
         for model, kind in dict.fromkeys((cell.model, cell.kind) for cell in report.cells)
     ]
     return ["model", "kind", *conditions], rows
+
+
+def table_of_cells(report: Report) -> tuple[list[str], list[list[str]]]:
+    """Header and rows for a terminal: a row for each cell."""
+    header = ["kind", "model", "condition", "points", "95%", "graded", "chance"]
+    return header, [_cell_row(cell) for cell in report.cells]
 
 
 def picture(report: Report) -> bytes:
@@ -147,11 +154,20 @@ def page(report: Report) -> str:
     from jinja2 import Environment, PackageLoader
 
     templates = Environment(loader=PackageLoader("evaluation"), autoescape=True)
-    header, rows = terminal_table(report)
+    header, rows = table_by_condition(report)
     drawing = picture(report).decode() if report.cells else ""
     return templates.get_template("report.html").render(
         report=report, header=header, rows=rows, picture=drawing[drawing.find("<svg") :]
     )
+
+
+def write_report(report: Report, folder: Path) -> None:
+    """The report as a page, as data and as a picture."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "report.html").write_text(page(report), encoding="utf-8")
+    (folder / "report.json").write_text(report.model_dump_json(indent=2), encoding="utf-8")
+    if report.cells:
+        (folder / "report.svg").write_bytes(picture(report))
 
 
 def _cell(
@@ -202,6 +218,13 @@ def _cell_text(cell: Cell | None) -> str:
         return f"not graded (0/{cell.answered})"
     text = f"{cell.points:.1f} [{cell.low:.0f}, {cell.high:.0f}]"
     return text + (f" {cell.graded}/{cell.answered} graded" if cell.graded < cell.answered else f" n={cell.graded}")
+
+
+def _cell_row(cell: Cell) -> list[str]:
+    points = "not graded" if cell.points is None else f"{cell.points:.1f}"
+    ends = "" if cell.low is None or cell.high is None else f"{cell.low:.0f} to {cell.high:.0f}"
+    chance = "" if cell.chance is None else f"{cell.chance:.0f}"
+    return [cell.kind, cell.model, cell.condition, points, ends, f"{cell.graded} of {cell.answered}", chance]
 
 
 def _condition_order(name: str) -> tuple[int, str]:

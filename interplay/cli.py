@@ -16,7 +16,7 @@ NOUNS = {
     "item": ("annotation_ui.item_cli:app", "Import, check and look at items."),
     "material": ("curation.cli:app", "Bring media into the library and look at it."),
     "qc": ("qc.cli:app", "Run the three rounds of quality control."),
-    "release": ("warehouse.cli:release_app", "Build, seal, verify, compare and export releases."),
+    "release": ("warehouse.release_cli:app", "Build, seal, verify, compare and export releases."),
     "user": ("annotation_ui.user_cli:app", "Add people and set what they may do."),
     "warehouse": ("warehouse.cli:app", "Look after what lasts: tables, facts, runs."),
 }
@@ -65,6 +65,21 @@ def init(folder: Annotated[Path, typer.Argument(help="Folder of the new project.
 
     project = init_project(folder)
     typer.echo(f"made the project {project.root}; next: interplay material ingest FILES --project {folder}")
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Argument(help="Folder of the demo's project.")] = Path("demo-project"),
+) -> None:
+    """Make a project from real photos, sounds and speech, and take it all the way to an evaluated release.
+
+    Needs no account, key, hub or GPU. A second call does only what is missing.
+
+    Example: interplay demo
+    """
+    from interplay.demo import Demo
+
+    Demo(folder.resolve(), typer.echo).run()
 
 
 @app.command()

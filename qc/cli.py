@@ -6,8 +6,8 @@ import typer
 
 from core.errors import InterplayError
 from evaluation.models.catalogue import find_models
-from qc.reasons import REASONS, reason
-from qc.report import QcReport, qc_report
+from qc.reasons import REASONS
+from qc.report import qc_report, report_lines
 from qc.review import give_verdict
 from qc.rounds import Panel, RoundReport, run_round1, run_round2
 from warehouse.command_line import JsonOption, ProjectOption, show, show_table
@@ -86,16 +86,6 @@ def reasons(as_json: JsonOption = False) -> None:
     """
     rows = [[one.code, one.en, one.zh] for one in REASONS.values()]
     show_table([one.model_dump() for one in REASONS.values()], ["code", "English", "中文"], rows, as_json)
-
-
-def report_lines(found: QcReport) -> list[str]:
-    """The report for a terminal."""
-    lines = ["funnel: " + ", ".join(f"{count} {state}" for state, count in found.funnel.items() if count)]
-    for standing in found.items:
-        if standing.reason_codes:
-            words = "; ".join(f"{code} ({reason(code).en})" for code in standing.reason_codes)
-            lines.append(f"  {standing.name}: {standing.state}: {words}")
-    return lines
 
 
 def _panel(workspace: Workspace, names: list[str] | None) -> Panel:

@@ -48,6 +48,7 @@ _REASONS = (
     Reason(code="ambiguous", en="the question can be read in two ways", zh="题意不明确"),
     Reason(code="wrong_key", en="the key is wrong", zh="答案错误"),
     Reason(code="not_unique", en="more than one answer is right", zh="答案不唯一"),
+    Reason(code="unanswerable", en="what is asked is in none of the materials", zh="素材中没有题目所问的信息"),
     Reason(code="wrong_task_type", en="the question is of another task type", zh="任务类型不符"),
     Reason(code="poor_material", en="a material is of too low quality", zh="素材质量不佳"),
     Reason(code="inappropriate", en="the content must not be published", zh="内容不宜发布"),

@@ -7,6 +7,7 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from core.content import Frozen
+from qc.reasons import reason
 from warehouse.tables import Item, ItemRevision, ItemState, Verdict
 
 
@@ -53,6 +54,16 @@ def qc_report(session: Session) -> QcReport:
         reasons=dict(Counter(code for standing in standings for code in standing.reason_codes).most_common()),
         items=standings,
     )
+
+
+def report_lines(found: QcReport) -> list[str]:
+    """The report for a terminal."""
+    lines = ["funnel: " + ", ".join(f"{count} {state}" for state, count in found.funnel.items() if count)]
+    for standing in found.items:
+        if standing.reason_codes:
+            words = "; ".join(f"{code} ({reason(code).en})" for code in standing.reason_codes)
+            lines.append(f"  {standing.name}: {standing.state}: {words}")
+    return lines
 
 
 def _standing(item: Item, revision: ItemRevision, verdicts: Sequence[Verdict]) -> ItemStanding:

@@ -81,14 +81,11 @@ def database(database_url: str) -> Iterator[Database]:
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """URL of a database without tables, on both kinds."""
     if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'empty.db'}"
-    else:
-        server = request.getfixturevalue("postgres_server")
-        with _postgres_database(server, "template1") as url:
-            yield url
+        return f"sqlite:///{tmp_path / 'empty.db'}"
+    return request.getfixturevalue("empty_postgres_url")
 
 
 @pytest.fixture
@@ -111,6 +108,13 @@ def run_id(database: Database, clock: FrozenClock) -> str:
 def postgres_url(postgres_server: str, _postgres_template: str) -> Iterator[str]:
     """URL of a fresh, migrated PostgreSQL database."""
     with _postgres_database(postgres_server, _postgres_template) as url:
+        yield url
+
+
+@pytest.fixture
+def empty_postgres_url(postgres_server: str) -> Iterator[str]:
+    """URL of a PostgreSQL database without tables."""
+    with _postgres_database(postgres_server, "template1") as url:
         yield url
 
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -29,7 +30,7 @@ def analysis(
             facts.register(connection, kind)
         if snapshots is not None:
             for file in sorted(snapshots.glob("*.parquet")):
-                connection.read_parquet(str(file)).create_view(file.stem)
+                connection.read_parquet(str(file), hive_partitioning=False).create_view(file.stem)
         yield connection
     finally:
         connection.close()
@@ -44,20 +45,25 @@ def snapshot(database: Database, folder: Path) -> dict[str, int]:
     """Project every table to `<table>.parquet`, rows in key order, JSON as text; returns the rows of each table."""
     folder.mkdir(parents=True, exist_ok=True)
     counts: dict[str, int] = {}
-    with database.session() as session:
+    with database.reading() as session:
         for table in SQLModel.metadata.sorted_tables:
             if table.name == "user":
                 continue  # password hashes never leave the database
             rows = session.connection().execute(select(table).order_by(*table.primary_key)).mappings().all()
             json_columns = {column.name for column in table.columns if isinstance(column.type, JSON)}
             plain = [
-                {name: canonical_json(value) if name in json_columns else value for name, value in row.items()}
+                {name: _as_text(value) if name in json_columns else value for name, value in row.items()}
                 for row in rows
             ]
             schema = pa.schema([(column.name, _arrow_type(column.type.python_type)) for column in table.columns])
             pq.write_table(pa.Table.from_pylist(plain, schema=schema), folder / f"{table.name}.parquet")
             counts[table.name] = len(plain)
     return counts
+
+
+def _as_text(value: Any) -> str:
+    # Parquet's text is UTF-8, which has no lone surrogates; they come from file names that are not UTF-8.
+    return canonical_json(value).encode("utf-8", "replace").decode()
 
 
 def _arrow_type(python_type: type) -> pa.DataType:

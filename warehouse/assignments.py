@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from sqlalchemy.exc import IntegrityError
-from sqlmodel import Session, col, select, update
+from sqlmodel import Session, col, select
 
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
@@ -47,7 +47,11 @@ def take(
             with session.begin_nested():
                 session.add(assignment)
         except IntegrityError:
-            continue  # another transaction took it between our look and our insert
+            # Another transaction took it between our look and our insert: somebody else, or this user's other tab.
+            holder = session.exec(live.where(Assignment.task_id == task_id)).first()
+            if holder is not None and holder.user_id == user_id:
+                return holder
+            continue
         events.record(session, user_id, kind, task_id, "lease", clock, assignment_id=assignment.id)
         return assignment
     return None
@@ -59,7 +63,7 @@ def finish(session: Session, assignment_id: str, user_id: str, state: Assignment
     Raises:
         LeaseLost: It is not live, has expired, or is another's.
     """
-    assignment = session.get(Assignment, assignment_id, with_for_update=True)
+    assignment = session.get(Assignment, assignment_id, with_for_update=True, populate_existing=True)
     if (
         assignment is None
         or assignment.user_id != user_id
@@ -74,12 +78,13 @@ def finish(session: Session, assignment_id: str, user_id: str, state: Assignment
 
 def _expire(session: Session, kind: str, clock: Clock) -> None:
     now = clock()
-    session.exec(
-        update(Assignment)
-        .where(
-            col(Assignment.task_kind) == kind,
-            col(Assignment.state) == AssignmentState.LIVE,
-            col(Assignment.expires_at) <= now,
-        )
-        .values(state=AssignmentState.EXPIRED, ended_at=now)
+    overdue = select(Assignment).where(
+        Assignment.task_kind == kind, col(Assignment.state) == AssignmentState.LIVE, col(Assignment.expires_at) <= now
     )
+    # In one order, so that two transactions that do this together wait and never deadlock.
+    locked = overdue.order_by(Assignment.id).with_for_update().execution_options(populate_existing=True)
+    for assignment in session.exec(locked):
+        assignment.state = AssignmentState.EXPIRED
+        assignment.ended_at = now
+        events.record(session, assignment.user_id, kind, assignment.task_id, "lease_expired", clock)
+    session.flush()

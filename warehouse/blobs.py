@@ -2,17 +2,20 @@
 
 import hashlib
 import os
+import re
 import uuid
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any
 
 import fsspec
+from fsspec import AbstractFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
 from core.errors import InterplayError
 
 CHUNK_BYTES = 1 << 20
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class MissingBlob(InterplayError):
@@ -36,12 +39,7 @@ class BlobStore:
         place = self._place(sha256)
         if self._fs.exists(place) and self._fs.size(place) == len(data):
             return sha256
-        self._fs.makedirs(self._fs._parent(place), exist_ok=True)
-        if isinstance(self._fs, LocalFileSystem):
-            _put_local(Path(place), data)
-        else:
-            # Object stores make a whole object visible at once; others get a rename.
-            self._fs.pipe_file(place, data)
+        put_whole(self._fs, place, data)
         return sha256
 
     def get(self, sha256: str) -> bytes:
@@ -70,7 +68,7 @@ class BlobStore:
 
     def exists(self, sha256: str) -> bool:
         """Whether bytes of that name are stored."""
-        return bool(self._fs.exists(self._place(sha256)))
+        return _SHA256.fullmatch(sha256) is not None and bool(self._fs.exists(self._place(sha256)))
 
     def verify(self, sha256: str) -> None:
         """Read the stored bytes through without holding them.
@@ -86,11 +84,18 @@ class BlobStore:
             raise DamagedBlob(f"blob {sha256} in {self.url} is damaged; delete that file and ingest it again")
 
     def _place(self, sha256: str) -> str:
+        if _SHA256.fullmatch(sha256) is None:  # whatever a request names, no path may leave the store
+            raise MissingBlob(f"{sha256!r} is not a sha256 in hex, so no blob has that name; correct it")
         return f"{self._root}/{sha256[:2]}/{sha256}"
 
 
-def _put_local(place: Path, data: bytes) -> None:
-    write_atomically(place, data)
+def put_whole(filesystem: AbstractFileSystem, place: str, data: bytes) -> None:
+    """Write a file on any fsspec store so that readers see all of it or nothing; its folder is made."""
+    filesystem.makedirs(filesystem._parent(place), exist_ok=True)
+    if isinstance(filesystem, LocalFileSystem):
+        write_atomically(Path(place), data)
+    else:
+        filesystem.pipe_file(place, data)  # object stores make a whole object visible at once
 
 
 def write_atomically(place: Path, data: bytes) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 from sqlalchemy.exc import OperationalError
@@ -39,7 +40,9 @@ def show_table(document: Any, header: Sequence[str], rows: Iterable[Sequence[Any
     if as_json:
         show(document, (), True)
         return
-    table = Table(*header)
+    table = Table(box=SIMPLE)
+    for place, name in enumerate(header):
+        table.add_column(name, overflow="fold", no_wrap=place < len(header) - 1 and len(header) > 3)
     for row in rows:
         table.add_row(*("" if cell is None else str(cell) for cell in row))
     Console().print(table)

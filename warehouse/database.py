@@ -1,7 +1,9 @@
 """The tables' home: SQLite in WAL mode by default, PostgreSQL by URL, one migration history for both."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,10 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event
+from alembic.util.exc import CommandError
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
+from sqlalchemy.orm import ORMExecuteState
 from sqlmodel import Session
 
 from core.errors import InterplayError, MissingExtra
@@ -18,6 +22,7 @@ from warehouse.guards import guard_session
 
 BUSY_TIMEOUT_MS = 30_000
 _READING = "interplay_reading"
+_UPGRADE_LOCK = 0x1A7E8F1A9
 
 
 class BadDatabaseUrl(InterplayError):
@@ -50,16 +55,28 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """A transaction that only reads: it sees one moment of the data and, in SQLite's WAL, waits for no writer."""
-        with Session(self.engine.execution_options(**{_READING: True}), expire_on_commit=False) as session:
+        with Session(self._reading_engine(), expire_on_commit=False) as session:
             event.listen(session, "before_flush", _refuse_flush)
+            event.listen(session, "do_orm_execute", _refuse_statement)
             yield session
 
     def upgrade(self) -> None:
-        """Bring the tables to this version's shape, in one transaction."""
-        with self._connected() as connection:
+        """Bring the tables to this version's shape, in one transaction.
+
+        Raises:
+            DatabaseUnreachable: It cannot be opened.
+            DatabaseOutdated: A newer Interplay made its tables.
+        """
+        with self._connected(self.engine) as connection:
+            if connection.dialect.name == "postgresql":
+                # The studio and a command may start together; SQLite's BEGIN IMMEDIATE makes the second wait too.
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_UPGRADE_LOCK})")
             config = _alembic_config()
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            try:
+                command.upgrade(config, "head")
+            except CommandError as error:
+                raise DatabaseOutdated(f"this Interplay is older than the database ({error}); update it") from error
             connection.commit()
 
     def check_version(self) -> None:
@@ -69,7 +86,7 @@ class Database:
             DatabaseOutdated: They do not.
         """
         wanted = ScriptDirectory.from_config(_alembic_config()).get_current_head()
-        with self._connected() as connection:
+        with self._connected(self._reading_engine()) as connection:
             found = MigrationContext.configure(connection).get_current_revision()
         if found != wanted:
             raise DatabaseOutdated(
@@ -81,10 +98,15 @@ class Database:
         """Give all connections back."""
         self.engine.dispose()
 
+    def _reading_engine(self) -> Engine:
+        if self.engine.dialect.name == "sqlite":
+            return self.engine.execution_options(**{_READING: True})
+        return self.engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
     @contextmanager
-    def _connected(self) -> Iterator[Connection]:
+    def _connected(self, engine: Engine) -> Iterator[Connection]:
         try:
-            connection = self.engine.connect()
+            connection = engine.connect()
         except OperationalError as error:
             place = self.engine.url.render_as_string(hide_password=True)
             raise DatabaseUnreachable(f"cannot open the database {place}: {_first_line(error.orig)}") from error
@@ -94,13 +116,17 @@ class Database:
 
 def _make_engine(url: str) -> Engine:
     try:
-        engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
-    except (ArgumentError, NoSuchModuleError) as error:
+        if make_url(url).get_backend_name() not in {"sqlite", "postgresql"}:
+            raise NoSuchModuleError("only SQLite and PostgreSQL hold the tables")
+        # PostgreSQL's JSON has no NaN: refused on both, and before it is stored.
+        as_json = partial(json.dumps, allow_nan=False)
+        engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"), json_serializer=as_json)
+    except (ArgumentError, NoSuchModuleError, ValueError) as error:
         raise BadDatabaseUrl(
             f"database_url {url.rsplit('@', maxsplit=1)[-1]!r} is not usable ({_first_line(error)}); "
             "write sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME"
         ) from error
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         raise MissingExtra("A PostgreSQL database", "postgres") from error
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _set_sqlite_pragmas)
@@ -124,6 +150,11 @@ def _begin_immediate(connection: Connection) -> None:
 
 def _refuse_flush(session: Session, _context: Any, _instances: Any) -> None:
     if session.new or session.dirty or session.deleted:
+        raise RuntimeError("a reading session was asked to write; use Database.session")
+
+
+def _refuse_statement(state: ORMExecuteState) -> None:
+    if not state.is_select:
         raise RuntimeError("a reading session was asked to write; use Database.session")
 
 

@@ -6,11 +6,12 @@ becomes a Parquet file when the part is full, when the writer closes, or when th
 
 import fcntl
 import json
-import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,7 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import InterplayError, UnknownName
+from core.ids import new_id
 from core.provenance import content_hash
+from warehouse.blobs import put_whole
 
 _MOMENT = pa.timestamp("us", tz="UTC")
 
@@ -123,6 +126,10 @@ class BadFact(InterplayError):
     """A row that does not fit its kind of fact."""
 
 
+class DamagedJournal(InterplayError):
+    """A journal line that is no row: the disk, or somebody's editor, changed it."""
+
+
 class FactStore:
     """All facts of a project under one fsspec URL; journals lie in a local folder."""
 
@@ -145,8 +152,12 @@ class FactStore:
         """Turn journals that a dead process left into Parquet; returns how many there were."""
         recovered = 0
         for journal in sorted(self.journal_folder.glob(f"{kind}-*.jsonl")):
-            with journal.open("rb+") as stream:
-                if _lock(stream):
+            try:
+                stream = journal.open("rb+")
+            except FileNotFoundError:
+                continue  # another process has just published it
+            with stream:
+                if _lock(stream) and journal.exists():
                     self._publish(fact_kind(kind), journal, stream)
                     recovered += 1
         return recovered
@@ -154,6 +165,7 @@ class FactStore:
     def files(self, kind: str) -> list[str]:
         """Parquet files of one kind, in the order of their names."""
         folder = f"{self._root}/{fact_kind(kind).name}"
+        self._fs.invalidate_cache(folder)  # other processes add files too
         if not self._fs.exists(folder):
             return []
         return sorted(path for path in self._fs.ls(folder, detail=False) if path.endswith(".parquet"))
@@ -168,11 +180,12 @@ class FactStore:
             connection.table(f"{kind}_empty").create_view(kind)
             return
         names = ", ".join("'" + self._for_duckdb(connection, path).replace("'", "''") + "'" for path in files)
-        order = "(state = 'api_error'), recorded_at DESC" if kind == "response" else "recorded_at DESC"
+        order = "(state = 'api_error'), " if kind == "response" else ""
+        place = f"row_number() OVER (PARTITION BY {', '.join(fact.key)} ORDER BY {order}recorded_at DESC, run_id DESC)"
         # Names come from our own schema and our own folder listing.
         connection.execute(
-            f"CREATE OR REPLACE TEMP VIEW {kind} AS SELECT * FROM read_parquet([{names}], union_by_name = true) "  # noqa: S608
-            f"QUALIFY row_number() OVER (PARTITION BY {', '.join(fact.key)} ORDER BY {order}) = 1"
+            f"CREATE OR REPLACE TEMP VIEW {kind} AS SELECT * FROM "  # noqa: S608
+            f"read_parquet([{names}], union_by_name = true, hive_partitioning = false) QUALIFY {place} = 1"
         )
 
     def compact(self, kind: str) -> int:
@@ -184,7 +197,7 @@ class FactStore:
         if len(files) < 2:
             return 0
         fact = fact_kind(kind)
-        tables = [pq.read_table(path, filesystem=self._fs, schema=fact.schema) for path in files]
+        tables = [pq.read_table(path, filesystem=self._fs, schema=fact.schema, partitioning=None) for path in files]
         merged = pa.concat_tables(tables)
         self._write(fact, f"compacted-{content_hash(files)[:16]}", merged)
         for path in files:
@@ -194,18 +207,16 @@ class FactStore:
     def _publish(self, fact: FactKind, journal: Path, stream: IO[bytes]) -> None:
         stream.seek(0)
         # A process killed in the middle of a line leaves a tail without its newline: that row was never reported done.
-        lines = [line for line in stream.read().split(b"\n")[:-1] if line]
-        if lines:
-            self._write(fact, journal.stem.removeprefix(f"{fact.name}-"), _table(fact, lines))
+        rows = [_row(line, journal, number) for number, line in enumerate(stream.read().split(b"\n")[:-1], start=1)]
+        if rows:
+            table = pa.Table.from_pylist(rows, schema=fact.schema)
+            self._write(fact, journal.stem.removeprefix(f"{fact.name}-"), table)
         journal.unlink()
 
     def _write(self, fact: FactKind, name: str, table: pa.Table) -> None:
-        folder = f"{self._root}/{fact.name}"
-        self._fs.makedirs(folder, exist_ok=True)
-        temporary = f"{folder}/.{name}.tmp"
-        with self._fs.open(temporary, "wb") as stream:
-            pq.write_table(table, stream, compression="zstd")
-        self._fs.mv(temporary, f"{folder}/{name}.parquet")
+        buffer = BytesIO()
+        pq.write_table(table, buffer, compression="zstd")
+        put_whole(self._fs, f"{self._root}/{fact.name}/{name}.parquet", buffer.getvalue())
 
     def _for_duckdb(self, connection: duckdb.DuckDBPyConnection, path: str) -> str:
         protocol = self._fs.protocol if isinstance(self._fs.protocol, str) else self._fs.protocol[0]
@@ -221,20 +232,23 @@ class FactWriter:
 
     def __init__(self, store: FactStore, fact: FactKind, run_id: str, part_rows: int) -> None:
         self._store, self._fact, self._run_id, self._part_rows = store, fact, run_id, part_rows
-        self._part = 0
+        self._columns = {field.name: field.type for field in fact.schema if field.name != "run_id"}
         self._rows = 0
+        self._journal = Path()
         self._stream: IO[bytes] | None = None
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Append one row (without `run_id`); it is safe from a kill when this returns. Times as ISO 8601 text.
 
         Raises:
-            BadFact: A column is unknown or missing.
+            BadFact: A column is unknown or missing, or holds what does not fit it.
         """
-        wanted = {name for name in self._fact.schema.names if name != "run_id"}
-        if set(row) != wanted:
-            odd = ", ".join(sorted(set(row) ^ wanted))
+        if row.keys() != self._columns.keys():
+            odd = ", ".join(sorted(row.keys() ^ self._columns.keys()))
             raise BadFact(f"{self._fact.name} row: columns missing or unknown: {odd}")
+        for name, kind in self._columns.items():
+            if not _fits(kind, row[name]):
+                raise BadFact(f"{self._fact.name} row: {name} is {row[name]!r:.80}, which is no {kind}")
         line = json.dumps({**row, "run_id": self._run_id}, ensure_ascii=False, allow_nan=False)
         stream = self._stream or self._open()
         # UTF-8 has no lone surrogates; a model's answer that holds one must not cost the row.
@@ -248,19 +262,20 @@ class FactWriter:
         """Publish what was added since the last part."""
         if self._stream is None:
             return
-        journal = Path(self._stream.name)
-        os.fsync(self._stream.fileno())
-        self._store._publish(self._fact, journal, self._stream)
-        self._stream.close()
-        self._stream, self._rows = None, 0
-        self._part += 1
+        with self._stream as stream:
+            self._stream, self._rows = None, 0
+            self._store._publish(self._fact, self._journal, stream)
 
     def _open(self) -> IO[bytes]:
-        self._store.journal_folder.mkdir(parents=True, exist_ok=True)
-        name = f"{self._fact.name}-{self._run_id}-{os.getpid()}-{self._part:05d}.jsonl"
-        self._stream = (self._store.journal_folder / name).open("wb+")
-        if not _lock(self._stream):
-            raise BadFact(f"journal {name} is held by another process; start the command again")
+        folder = self._store.journal_folder
+        folder.mkdir(parents=True, exist_ok=True)
+        # A name of its own each time: a second writer of this run must not write over what the first published.
+        name = f"{self._fact.name}-{self._run_id}-{new_id()}"
+        # Locked before it has the name that `recover` looks for, so that nobody takes it for an orphan.
+        hidden = folder / f".{name}.new"
+        self._stream = hidden.open("xb+")
+        _lock(self._stream)
+        self._journal = hidden.rename(folder / f"{name}.jsonl")
         return self._stream
 
 
@@ -275,11 +290,39 @@ def fact_kind(name: str) -> FactKind:
     return FACT_KINDS[name]
 
 
-def _table(fact: FactKind, lines: list[bytes]) -> pa.Table:
-    rows = [json.loads(line) for line in lines]
-    for row in rows:
-        row["recorded_at"] = datetime.fromisoformat(row["recorded_at"])
-    return pa.Table.from_pylist(rows, schema=fact.schema)
+def _row(line: bytes, journal: Path, number: int) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+        return {**row, "recorded_at": datetime.fromisoformat(row["recorded_at"])}
+    except (ValueError, TypeError, KeyError) as error:
+        raise DamagedJournal(
+            f"{journal}, line {number}, is no row ({error}); mend or delete that line, then run the command again"
+        ) from error
+
+
+def _fits(kind: pa.DataType, value: Any) -> bool:
+    """Whether a column takes the value as it is, so that publishing what was accepted cannot fail."""
+    if kind == _MOMENT:
+        return isinstance(value, str) and _is_moment(value)
+    if value is None:
+        return True
+    if kind == _TEXT:
+        return isinstance(value, str)
+    if kind == _INT:
+        return type(value) is int and -(2**63) <= value < 2**63
+    if isinstance(kind, pa.ListType):
+        inner = kind.value_type
+        return isinstance(value, list | tuple) and all(_fits(inner, part) for part in value)
+    # A float, of either width; integers beyond 2^53 have none that equals them.
+    largest = sys.float_info.max if isinstance(value, float) else 2**53
+    return isinstance(value, float | int) and not isinstance(value, bool) and -largest <= value <= largest
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def _lock(stream: IO[bytes]) -> bool:

@@ -3,13 +3,14 @@
 from typing import Any
 
 from sqlalchemy import event, inspect
+from sqlalchemy.orm import ORMExecuteState
 from sqlmodel import Session
 
 from core.errors import InterplayError
-from warehouse.tables import Event, Item, ItemRevision, Release, ReleaseItem, ReleaseState, Verdict
+from warehouse.tables import Event, Item, ItemRevision, Release, ReleaseItem, ReleaseState, RevisionMedia, Verdict
 
 ADVANCING = "advancing"
-_IMMUTABLE = (Event, ItemRevision, Verdict, ReleaseItem)
+_IMMUTABLE = (Event, ItemRevision, RevisionMedia, Verdict, ReleaseItem)
 
 
 class ImmutableRow(InterplayError):
@@ -23,12 +24,18 @@ class StateWrittenDirectly(InterplayError):
 def guard_session(session: Session) -> None:
     """Refuse forbidden changes before they reach the database."""
     event.listen(session, "before_flush", _check_flush)
+    event.listen(session, "do_orm_execute", _check_statement)
 
 
 def _check_flush(session: Session, _context: Any, _instances: Any) -> None:
+    for row in session.new:
+        if isinstance(row, ReleaseItem) and not _of_open_release(session, row):
+            raise ImmutableRow("a sealed release takes no more items; build a new version instead")
     for row in session.deleted:
-        if isinstance(row, _IMMUTABLE) and not _of_built_release(session, row):
+        if isinstance(row, _IMMUTABLE) and not _of_open_release(session, row):
             raise ImmutableRow(f"{type(row).__name__} rows are never deleted")
+        if isinstance(row, Release) and _was_sealed(row):
+            raise ImmutableRow(f"release {row.name} {row.version} is sealed and never deleted")
     for row in session.dirty:
         if not session.is_modified(row):
             continue
@@ -36,8 +43,21 @@ def _check_flush(session: Session, _context: Any, _instances: Any) -> None:
             raise ImmutableRow(f"{type(row).__name__} rows are never changed; add a new one")
         if isinstance(row, Release) and _was_sealed(row):
             raise ImmutableRow(f"release {row.name} {row.version} is sealed; build a new version instead")
-        if isinstance(row, Item) and _changed(row, "state") and not session.info.get(ADVANCING):
+        if isinstance(row, Item) and _changed(row, "state") and session.info.get(ADVANCING) != row.id:
             raise StateWrittenDirectly(f"item {row.name!r}: change its state with warehouse.lifecycle.advance")
+
+
+def _check_statement(state: ORMExecuteState) -> None:
+    # UPDATE and DELETE statements pass no flush.
+    if not (state.is_update or state.is_delete) or state.bind_mapper is None:
+        return
+    table = state.bind_mapper.class_
+    if issubclass(table, (*_IMMUTABLE, Release)):
+        raise ImmutableRow(
+            f"{table.__name__} rows are not changed or deleted in bulk; go through the session's objects"
+        )
+    if issubclass(table, Item):
+        raise StateWrittenDirectly("items are not changed in bulk; use warehouse.lifecycle.advance")
 
 
 def _was_sealed(release: Release) -> bool:
@@ -46,11 +66,11 @@ def _was_sealed(release: Release) -> bool:
     return bool(before == ReleaseState.SEALED)
 
 
-def _of_built_release(session: Session, row: Any) -> bool:
+def _of_open_release(session: Session, row: Any) -> bool:
     if not isinstance(row, ReleaseItem):
         return False
     release = session.get(Release, row.release_id)
-    return release is None or release.state == ReleaseState.BUILT
+    return release is None or not _was_sealed(release)
 
 
 def _changed(row: Any, attribute: str) -> bool:

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
 from core.errors import InterplayError, UnknownName
 from core.ids import Clock, utc_now
 from core.question import Question
 from warehouse import events
-from warehouse.lifecycle import Action, Advance, advance
+from warehouse.lifecycle import Action, Advance, advance, lock_item, target_state
 from warehouse.tables import Item, ItemRevision, ItemState, RevisionMedia
 
 
@@ -37,11 +38,12 @@ def create_item(
     Raises:
         NameTaken: Another item has that name.
     """
-    if find_item(session, name) is not None:
-        raise NameTaken(f"an item named {name!r} exists already; choose another name, or revise that one")
     item = Item(name=name, twin_group=twin_group, created_by=draft.author, created_at=clock())
-    session.add(item)
-    session.flush()
+    try:
+        with session.begin_nested():
+            session.add(item)
+    except IntegrityError as error:
+        raise NameTaken(f"an item named {name!r} exists already; choose another name, or revise that one") from error
     revision = _add_revision(session, item, 1, draft, clock)
     item.current_revision_id = revision.id
     events.record(
@@ -53,7 +55,13 @@ def create_item(
 def revise_item(
     session: Session, item: Item, expected_version: int, draft: Draft, clock: Clock = utc_now
 ) -> ItemRevision | None:
-    """A new revision, with which the rounds start again; None when the question says the same as the current one."""
+    """A new revision, with which the rounds start again; None when the question says the same as the current one.
+
+    Raises:
+        StaleVersion, ImpossibleAction: As `advance`; nothing is changed then.
+    """
+    item = lock_item(session, item.id)
+    target_state(item, expected_version, Action.REVISE)
     current = current_revision(session, item)
     if current.content_hash == draft.question.content_hash:
         return None

@@ -93,24 +93,12 @@ def advance(session: Session, item_id: str, expected_version: int, step: Advance
         ImpossibleAction: Its state does not allow the action; the text lists those that it allows.
         ReasonMissing: The action needs a reason code.
     """
-    item = session.get(Item, item_id, with_for_update=True)
-    if item is None:
-        raise UnknownItem(f"no item has the id {item_id!r}; 'interplay item list' shows them")
-    if item.version != expected_version:
-        raise StaleVersion(
-            f"item {item.name!r} was changed meanwhile (version {item.version}, expected {expected_version}); "
-            "reload it and decide again"
-        )
-    target = TRANSITIONS.get((item.state, step.action))
-    if target is None:
-        allowed = ", ".join(action.value for action in possible_actions(item.state)) or "nothing"
-        raise ImpossibleAction(
-            f"item {item.name!r} is {item.state.value}: cannot {step.action.value}; possible: {allowed}"
-        )
+    item = lock_item(session, item_id)
+    target = target_state(item, expected_version, step.action)
     if step.action in _NEEDS_REASON and not step.reason_codes:
         raise ReasonMissing(f"item {item.name!r}: {step.action.value} needs a reason code")
     before = item.state
-    session.info[ADVANCING] = True
+    session.info[ADVANCING] = item.id
     try:
         item.state = target
         item.version += 1
@@ -119,8 +107,39 @@ def advance(session: Session, item_id: str, expected_version: int, step: Advance
         _record(session, item, before, step, clock)
         session.flush()
     finally:
-        session.info[ADVANCING] = False
+        session.info[ADVANCING] = None
     return item
+
+
+def lock_item(session: Session, item_id: str) -> Item:
+    """The item as it stands now, which nobody else can change before the caller's transaction ends.
+
+    Raises:
+        UnknownItem: No such item.
+    """
+    # Without populate_existing an item that the session read earlier would keep its old version on PostgreSQL.
+    item = session.get(Item, item_id, with_for_update=True, populate_existing=True)
+    if item is None:
+        raise UnknownItem(f"no item has the id {item_id!r}; 'interplay item list' shows them")
+    return item
+
+
+def target_state(item: Item, expected_version: int, action: Action) -> ItemState:
+    """The state that the action would lead to.
+
+    Raises:
+        StaleVersion, ImpossibleAction: As `advance`.
+    """
+    if item.version != expected_version:
+        raise StaleVersion(
+            f"item {item.name!r} was changed meanwhile (version {item.version}, expected {expected_version}); "
+            "reload it and decide again"
+        )
+    target = TRANSITIONS.get((item.state, action))
+    if target is None:
+        allowed = ", ".join(possible.value for possible in possible_actions(item.state)) or "nothing"
+        raise ImpossibleAction(f"item {item.name!r} is {item.state.value}: cannot {action.value}; possible: {allowed}")
+    return target
 
 
 def _record(session: Session, item: Item, before: ItemState, step: Advance, clock: Clock) -> None:

@@ -10,7 +10,7 @@ from core.errors import InterplayError
 from core.ids import Clock, utc_now
 from core.provenance import content_hash
 from warehouse import events
-from warehouse.lifecycle import Action, Advance, advance
+from warehouse.lifecycle import Action, Advance, advance, lock_item
 from warehouse.tables import Decision, Item, ItemRevision, ItemState, Verdict
 
 ROUND_NEEDS = {1: ItemState.SUBMITTED, 2: ItemState.ROUND1_PASSED, 3: ItemState.ROUND2_PASSED}
@@ -23,6 +23,10 @@ class WrongRound(InterplayError):
 
 class OldRevision(InterplayError):
     """A verdict on a revision that has been replaced."""
+
+
+class AlreadyJudged(InterplayError):
+    """Somebody judged a revision twice in one round, and differently."""
 
 
 class OwnItem(InterplayError):
@@ -47,21 +51,19 @@ def record_verdict(session: Session, revision: ItemRevision, judgement: Judgemen
     """Store a verdict without moving the item; the same judgement twice is stored once.
 
     Raises:
-        WrongRound, OldRevision, OwnItem: As they say.
+        WrongRound, OldRevision, OwnItem, AlreadyJudged: As they say.
     """
     key = _idempotency_key(revision, judgement)
+    item = lock_item(session, revision.item_id)
     known = session.exec(select(Verdict).where(Verdict.idempotency_key == key)).first()
     if known is not None:
+        if (known.decision, known.reason_codes) != (judgement.decision, list(judgement.reason_codes)):
+            raise AlreadyJudged(
+                f"{judgement.decider} already judged item {item.name!r}, revision {revision.number}, in round "
+                f"{judgement.round}: {known.decision.value}; somebody else, or a new revision, can change that"
+            )
         return known
-    item = session.get(Item, revision.item_id)
-    assert item is not None
-    if item.current_revision_id != revision.id:
-        raise OldRevision(f"item {item.name!r} has a newer revision than number {revision.number}; judge that one")
-    if item.state != ROUND_NEEDS[judgement.round]:
-        raise WrongRound(
-            f"item {item.name!r} is {item.state.value}; round {judgement.round} judges items that are "
-            f"{ROUND_NEEDS[judgement.round].value}"
-        )
+    _check_place(item, revision, judgement.round)
     if judgement.by_person and judgement.decider == revision.author:
         raise OwnItem(f"{judgement.decider} wrote item {item.name!r}; somebody else must judge it")
     verdict = Verdict(
@@ -89,9 +91,11 @@ def settle_round(session: Session, revision: ItemRevision, verdict: Verdict, clo
     """Take the step that a deciding verdict stands for: on to the next round, back to the author, or out.
 
     A verdict of `unknown` moves nothing.
+
+    Raises:
+        WrongRound, OldRevision: The item went on since the verdict was given.
     """
-    item = session.get(Item, revision.item_id)
-    assert item is not None
+    item = lock_item(session, revision.item_id)
     action = {
         Decision.PASS: _PASS_ACTION[verdict.round],
         Decision.RETURN: Action.RETURN,
@@ -100,8 +104,19 @@ def settle_round(session: Session, revision: ItemRevision, verdict: Verdict, clo
     }[verdict.decision]
     if action is None:
         return item
+    _check_place(item, revision, verdict.round)
     step = Advance(action, verdict.decider, tuple(verdict.reason_codes), revision.id)
     return advance(session, item.id, item.version, step, clock)
+
+
+def _check_place(item: Item, revision: ItemRevision, round_number: int) -> None:
+    if item.current_revision_id != revision.id:
+        raise OldRevision(f"item {item.name!r} has a newer revision than number {revision.number}; judge that one")
+    if item.state != ROUND_NEEDS[round_number]:
+        raise WrongRound(
+            f"item {item.name!r} is {item.state.value}; round {round_number} judges items that are "
+            f"{ROUND_NEEDS[round_number].value}"
+        )
 
 
 def verdicts_on(session: Session, revision_id: str, round_number: int | None = None) -> list[Verdict]:

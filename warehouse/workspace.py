@@ -61,8 +61,8 @@ def open_workspace(named: Path | None = None) -> Iterator[Workspace]:
         workspace.database.close()
 
 
-def init_project(folder: Path) -> Project:
-    """Make a project folder with its tables; its parents are made too.
+def init_project(folder: Path, settings: str = "") -> Project:
+    """Make a project folder with its tables; its parents are made too. `settings` are further lines of its file.
 
     Raises:
         ProjectExists: There is one already.
@@ -75,7 +75,7 @@ def init_project(folder: Path) -> Project:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UnusableFolder(f"cannot make the folder {folder}: {error.strerror}; choose another place") from error
-    file.write_text(_PROJECT_TEXT, encoding="utf-8")
+    file.write_text(_PROJECT_TEXT + settings, encoding="utf-8")
     return upgrade_project(folder)
 
 

@@ -1,9 +1,8 @@
 """Sound through FFmpeg: decoded to arrays, written as WAV, and stripped of tags and cover pictures."""
 
 import io
-import itertools
 import wave
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import av
 import numpy as np
@@ -19,13 +18,14 @@ from core.media.container import (
     BITEXACT,
     codec_name,
     decoded_frames,
+    first_times_s,
     main_audio,
     main_video,
     opened,
     remux,
     undecodable,
 )
-from core.media.errors import TooLarge, UndecodableMedia
+from core.media.errors import TooLarge, UndecodableMedia, UnsupportedMedia
 from core.media.formats import Format, recognise
 from core.media.limits import DEFAULT_LIMITS, MediaLimits
 from core.media.segments import without_metadata
@@ -55,7 +55,7 @@ def load_audio(
     Args:
         source: Path or bytes.
         sample_rate_hz: Rate to resample to; None keeps the source's own.
-        mono: Mix all channels into one.
+        mono: Give the mean of the channels.
         limits: Bounds; `max_duration_s` bounds what is decoded.
 
     Returns:
@@ -71,15 +71,16 @@ def load_audio(
         stream = main_audio(container)
         if stream is None:
             raise UndecodableMedia(f"{name}: there is no sound in it")
-        resampler = AudioResampler(format="fltp", layout="mono" if mono else None, rate=sample_rate_hz)
         try:
-            pieces = [frame.to_ndarray() for frame in _resampled(container, stream, resampler, name, limits)]
+            frames = _bounded(container, stream, name, limits)
+            ready = _resampled(frames, "fltp", None, sample_rate_hz)
+            pieces = [frame.to_ndarray() for frame in ready]
         except FFmpegError as error:
             raise undecodable(error, name) from error
     if not pieces:
         raise UndecodableMedia(f"{name}: its sound track holds no sound")
     samples = np.concatenate(pieces, axis=1).astype(np.float32, copy=False)
-    return samples[0] if mono else samples
+    return samples.mean(axis=0) if mono else samples
 
 
 def encode_wav(samples: npt.NDArray[np.floating | np.int16], sample_rate_hz: int) -> bytes:
@@ -123,10 +124,14 @@ def strip_container(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> byt
     with opened(data, limits) as container:
         video, audio = main_video(container), main_audio(container)
         streams = [stream for stream in (video, audio) if stream is not None]
+        if not streams:
+            raise UnsupportedMedia(f"{name}: a {found.label} file without sound or picture")
         return remux(container, streams, _muxer(found, audio if video is None else None), name)
 
 
-def extract_audio(container: InputContainer, stream: AudioStream, name: str, shift_s: float) -> bytes:
+def extract_audio(
+    container: InputContainer, stream: AudioStream, name: str, shift_s: float, limits: MediaLimits = DEFAULT_LIMITS
+) -> bytes:
     """One sound stream as a plain sound file: its packets copied where such a file exists, else decoded to WAV.
 
     Decoding loses nothing: WAV holds every sample format that decoders give. Times are moved by `shift_s` towards zero.
@@ -136,11 +141,28 @@ def extract_audio(container: InputContainer, stream: AudioStream, name: str, shi
     """
     muxer = _FILE_OF_CODEC.get(codec_name(stream))
     if muxer is not None:
-        return remux(container, [stream], muxer, name, shift_s, **_MUXER_OPTIONS.get(muxer, {}))
+        copied = remux(container, [stream], muxer, name, shift_s, **_MUXER_OPTIONS.get(muxer, {}))
+        return without_metadata(copied, recognise(io.BytesIO(copied), name)) or copied
     try:
-        return _decoded_to_wav(container, stream)
+        return _decoded_to_wav(container, stream, name, limits)
     except FFmpegError as error:
         raise undecodable(error, name) from error
+
+
+def extracted_start_s(container: InputContainer, stream: AudioStream, name: str) -> float | None:
+    """When the file that `extract_audio` makes begins, in seconds on the container's clock; None without any sound.
+
+    That is the first sample after what decoders drop; but an MP3 file cannot say what to drop, so it begins with its
+    first packet.
+
+    Raises:
+        UndecodableMedia: It cannot be read.
+    """
+    times_s = first_times_s(container, stream, name)
+    if times_s is None:
+        return None
+    packet_s, sample_s = times_s
+    return packet_s if codec_name(stream) == "mp3" else sample_s
 
 
 def _muxer(found: Format, sound_alone: AudioStream | None) -> str:
@@ -148,32 +170,44 @@ def _muxer(found: Format, sound_alone: AudioStream | None) -> str:
     return "ipod" if is_m4a else found.muxer
 
 
-def _resampled(
-    container: InputContainer, stream: AudioStream, resampler: AudioResampler, name: str, limits: MediaLimits
-) -> Iterator[AudioFrame]:
-    count = 0
+def _bounded(container: InputContainer, stream: AudioStream, name: str, limits: MediaLimits) -> Iterator[AudioFrame]:
+    duration_s = 0.0
     for frame in decoded_frames(container, stream):
         assert isinstance(frame, AudioFrame)
-        count += frame.samples
-        if count > limits.max_duration_s * frame.sample_rate:
+        duration_s += frame.samples / frame.sample_rate
+        if duration_s > limits.max_duration_s:
             raise TooLarge(f"{name}: lasts longer than the {limits.max_duration_s:g} s that are taken; cut it")
+        yield frame
+
+
+def _resampled(
+    frames: Iterable[AudioFrame], sample_format: str, layout: str | None, rate_hz: int | None
+) -> Iterator[AudioFrame]:
+    """Frames in one format, layout and rate (the first frame's where not given) from frames that may change theirs."""
+    resampler: AudioResampler | None = None
+    taken: tuple[str, str, int] | None = None
+    for frame in frames:
+        now = (frame.format.name, frame.layout.name, frame.sample_rate)
+        if resampler is None or now != taken:
+            if resampler is not None:
+                yield from resampler.resample(None)
+            layout, rate_hz = layout or frame.layout.name, rate_hz or frame.sample_rate
+            resampler, taken = AudioResampler(format=sample_format, layout=layout, rate=rate_hz), now
         yield from resampler.resample(frame)
-    if count:
+    if resampler is not None:
         yield from resampler.resample(None)
 
 
-def _decoded_to_wav(container: InputContainer, stream: AudioStream) -> bytes:
-    packed = stream.format.packed.name
+def _decoded_to_wav(container: InputContainer, stream: AudioStream, name: str, limits: MediaLimits) -> bytes:
+    packed = stream.format.packed.name if stream.format.packed.name in _PCM_OF else "s32"
     buffer = io.BytesIO()
     with av.open(buffer, "w", format="wav", container_options=BITEXACT) as out:
         copy = out.add_stream(_PCM_OF[packed], rate=stream.sample_rate)
         assert isinstance(copy, AudioStream)
         copy.layout = stream.layout
-        resampler = AudioResampler(format=packed, layout=stream.layout, rate=stream.sample_rate)
-        for frame in itertools.chain(decoded_frames(container, stream), [None]):
-            assert frame is None or isinstance(frame, AudioFrame)
-            for ready in resampler.resample(frame):
-                ready.pts = None
-                out.mux(copy.encode(ready))
+        frames = _bounded(container, stream, name, limits)
+        for frame in _resampled(frames, packed, stream.layout.name, stream.sample_rate):
+            frame.pts = None
+            out.mux(copy.encode(frame))
         out.mux(copy.encode(None))
     return buffer.getvalue()

@@ -10,6 +10,7 @@ from av.audio.frame import AudioFrame
 from av.audio.stream import AudioStream
 from av.container import InputContainer
 from av.error import FFmpegError
+from av.packet import Packet
 from av.stream import Disposition, Stream
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
@@ -87,15 +88,36 @@ def undecodable(error: FFmpegError, name: str) -> MediaError:
 def decoded_frames(container: InputContainer, stream: Stream) -> Iterator[VideoFrame | AudioFrame]:
     """The frames of one stream; packets that do not decode are passed over, as players do (`probe` counts them)."""
     for packet in container.demux((stream,)):
-        try:
-            frames = packet.decode()
-        except FFmpegError as error:
-            if isinstance(error, MemoryError):
-                raise
-            continue
-        for frame in frames:
-            assert isinstance(frame, VideoFrame | AudioFrame)
-            yield frame
+        yield from _frames_of(packet)
+
+
+def first_times_s(container: InputContainer, stream: Stream, name: str) -> tuple[float, float] | None:
+    """When a stream's first packet begins and when its first frame does, after what decoders drop; None without frames.
+
+    Raises:
+        UndecodableMedia: It cannot be read.
+    """
+    packet_s: float | None = None
+    try:
+        for packet in container.demux((stream,)):
+            if packet_s is None and packet.pts is not None:
+                packet_s = float(packet.pts * packet.time_base)
+            for frame in _frames_of(packet):
+                frame_s = frame.time or 0.0
+                return (frame_s if packet_s is None else packet_s), frame_s
+    except FFmpegError as error:
+        raise undecodable(error, name) from error
+    return None
+
+
+def _frames_of(packet: "Packet[Stream]") -> list[VideoFrame | AudioFrame]:
+    try:
+        frames = packet.decode()
+    except FFmpegError as error:
+        if isinstance(error, MemoryError):
+            raise
+        return []
+    return [frame for frame in frames if isinstance(frame, VideoFrame | AudioFrame)]
 
 
 def main_video(container: InputContainer) -> VideoStream | None:

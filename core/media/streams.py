@@ -37,6 +37,7 @@ RATE_SLACK_SHARE, RATE_SLACK_FRAMES = 0.01, 2
 
 _LENGTH_ESTIMATED = (formats.MP3, formats.AAC)
 _TRAILING_JUNK = (formats.MP3,)
+_OPEN_ENDED = (formats.WAV,)  # the last packet of a recording without a size is a short one
 
 
 @dataclass
@@ -159,8 +160,8 @@ def _check_header(reading: _Reading) -> None:
 
 
 def _take_packet(reading: _Reading, packet: "Packet[Stream]") -> None:
-    if packet.is_corrupt:
-        raise TruncatedMedia(f"{reading.name}: packet at {packet.pos} is cut off; copy the file again")
+    if packet.is_corrupt and reading.found not in _OPEN_ENDED:
+        raise TruncatedMedia(f"{reading.name}: its last {packet.stream.type} packet is cut off; copy the file again")
     at = packet.dts if packet.pts is None else packet.pts
     end_s = 0.0 if at is None else float((at + (packet.duration or 0)) * packet.time_base)
     reading.end_s = max(reading.end_s, end_s)

@@ -11,7 +11,8 @@ UNKNOWN_RIFF_SIZE = 0x7FFF0000
 """Recorders that cannot go back to fill in the size write this or more (sox, arecord, FFmpeg into a pipe)."""
 RIFF_SLACK_BYTES = 8
 OGG_TAIL_BYTES = 1 << 16
-MP3_SLACK_BYTES = 2048
+MP3_SLACK_BYTES = 1441
+"""One frame, the largest there is: encoders differ on whether the frame that holds the count is in it."""
 EMPTY_REFERENCE_BYTES = 5
 """Version, flags and an empty name: some writers forget the flag that says 'in this file'."""
 

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from av.audio.stream import AudioStream
 from av.buffer import Buffer
 from av.container import InputContainer
 from av.error import FFmpegError
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from core.media.audio import extract_audio
-from core.media.container import decoded_frames, main_audio, main_video, opened, remux, undecodable
+from core.media.audio import extract_audio, extracted_start_s
+from core.media.container import decoded_frames, first_times_s, main_audio, main_video, opened, remux, undecodable
 from core.media.errors import UndecodableMedia
 from core.media.formats import recognise
 from core.media.limits import DEFAULT_LIMITS, MediaLimits
@@ -98,20 +97,21 @@ def demux(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> Demuxed:
     with open_source(source, limits) as file:
         muxer = recognise(file, name).muxer
     with opened(source, limits) as container:
-        picture_start_s = _first_time_s(container, _picture(container, name), name)
-    if picture_start_s is None:
+        times_s = first_times_s(container, _picture(container, name), name)
+    if times_s is None:
         raise UndecodableMedia(f"{name}: its picture track holds no picture")
+    _, picture_start_s = times_s
     with opened(source, limits) as container:
         muted = remux(container, [_picture(container, name)], muxer, name, picture_start_s)
     with opened(source, limits) as container:
         sound = main_audio(container)
-        sound_start_s = None if sound is None else _first_time_s(container, sound, name)
+        sound_start_s = None if sound is None else extracted_start_s(container, sound, name)
     if sound_start_s is None:
         return Demuxed(muted, None, 0.0)
     with opened(source, limits) as container:
         sound = main_audio(container)
         assert sound is not None
-        audio = extract_audio(container, sound, name, sound_start_s)
+        audio = extract_audio(container, sound, name, sound_start_s, limits)
     return Demuxed(muted, audio, round(sound_start_s - picture_start_s, 6))
 
 
@@ -150,15 +150,6 @@ def _picture(container: InputContainer, name: str) -> VideoStream:
     if stream is None:
         raise UndecodableMedia(f"{name}: there is no picture in it")
     return stream
-
-
-def _first_time_s(container: InputContainer, stream: VideoStream | AudioStream, name: str) -> float | None:
-    """When the first frame of a stream is shown or heard, after what decoders drop; None when there is none."""
-    try:
-        frame = next(decoded_frames(container, stream), None)
-    except FFmpegError as error:
-        raise undecodable(error, name) from error
-    return None if frame is None else frame.time or 0.0
 
 
 def _timed(container: InputContainer, stream: VideoStream, start_s: float | None = None) -> Iterator[Shot]:

@@ -15,7 +15,9 @@ _THINKING = re.compile(
     rf"|(?P<close>{_CLOSE}|<\|end_of_thought\|>|<\|channel\|>final<\|message\|>)",
     re.IGNORECASE,
 )
-_FORGED_SCORE = re.compile(r"<(score|grade|points?|rating)>[^<\n]{0,80}(?:</\1>)?|</(?:score|grade|points?|rating)>", re.I)
+_FORGED_SCORE = re.compile(
+    r"<(score|grade|points?|rating)>[^<\n]{0,80}(?:</\1>)?|</(?:score|grade|points?|rating)>", re.I
+)
 _RETRACTED = re.compile(r"~~[^~\n]{1,300}~~|<(del|strike)>[^<\n]{1,300}</\1>")
 _ANSWER_TAG = re.compile(r"<answer>", re.I)
 _TAG = re.compile(
@@ -87,12 +89,15 @@ _LATEX_SYMBOLS = {
     "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "neq": "≠", "left": "", "right": "", "displaystyle": "",
     "quad": " ", "qquad": " ", "to": "→", "Rightarrow": "⇒", "therefore": "∴", "percent": "%",
 }  # fmt: skip
-_LATEX_SPACE = re.compile(r"(?<=\d)(?:\\[,!]|\{,\})(?=\d{3})")
+_LATEX_SPACE = re.compile(r"(?<=\d)(?:,?\\[,!]|\{,\}) ?(?=\d{3})")
 _LATEX_ESCAPE = re.compile(r"\\([%$#&_ ,;:!()\[\]{}|\\])")
 _SCRIPT = re.compile(r"([\^_])\{([^{}]{0,200})\}")
-_FRACTION = re.compile(r"\\[dtc]?frac\{([^{}]{0,300})\}\{([^{}]{0,300})\}|\\[dt]?frac ?(\d) ?(\d)")
+_UNBRACED = re.compile(r"(\\[dtc]?frac(?:\{[^{}]{0,300}\})?) ?(\d)")
+_FRACTION = re.compile(r"\\[dtc]?frac\{([^{}]{0,300})\} ?\{([^{}]{0,300})\}")
 _BOXED = re.compile(r"\\(?:boxed|fbox)\{([^{}]{0,400})\}")
-_BOXES_TOGETHER = re.compile(r"(\\(?:boxed|fbox)\{[^{}]{0,40})\}[$\s,、&]{0,6}(?:and|和|与)?[$\s]{0,3}\\(?:boxed|fbox)\{")
+_BOXES_TOGETHER = re.compile(
+    r"(\\(?:boxed|fbox)\{[^{}]{0,40})\}[$\s,、&]{0,6}(?:and|和|与)?[$\s]{0,3}\\(?:boxed|fbox)\{"
+)
 _ROOT = re.compile(r"\\sqrt\{([^{}]{0,300})\}")
 _COMMAND = re.compile(r"\\(?!boxed|fbox|[dtc]?frac|sqrt)[a-zA-Z]{1,20}\*?\{([^{}]{0,400})\}")
 _SYMBOL = re.compile(r"\\([a-zA-Z]{1,20})")
@@ -105,12 +110,13 @@ def _without_latex(text: str) -> str:
     if "$" in text:
         text = _INLINE_MATH.sub(r"\1", text)
     if "\\" not in text:
-        return text
+        return _SCRIPT.sub(r"\1(\2)", text)
     text = _LATEX_SPACE.sub(",", text)
     text = _LATEX_ESCAPE.sub(lambda found: found[1] if found[1] in "%$#&_" else " ", text)
+    text = _UNBRACED.sub(r"\1{\2}", _UNBRACED.sub(r"\1{\2}", text))
     for _ in range(_MOST_NESTED):
         before = text
-        text = _SCRIPT.sub(lambda found: f"{found[1]}({found[2]})", text)
+        text = _SCRIPT.sub(r"\1(\2)", text)
         text = _FRACTION.sub(_divided, _ROOT.sub(r"sqrt(\1)", _COMMAND.sub(r"\1", text)))
         if text == before:
             break
@@ -120,7 +126,7 @@ def _without_latex(text: str) -> str:
 
 
 def _divided(found: re.Match[str]) -> str:
-    top, bottom = (found[1], found[2]) if found[1] is not None else (found[3], found[4])
+    top, bottom = found[1], found[2]
     glued = found.start() > 0 and found.string[found.start() - 1].isdigit()
     if _SIMPLE.fullmatch(top) and _SIMPLE.fullmatch(bottom):
         return f"{' ' if glued else ''}{top}/{bottom}"

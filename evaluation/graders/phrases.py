@@ -36,10 +36,14 @@ _EMPTY_NEGATION = re.compile(
 )
 _NEGATION_UNSPACED = re.compile("不是|并非|而非|没有|不叫|不像|不会是|不可能|不属于|排除|[不没非无未别]")
 _TURN_UNSPACED = re.compile("而是|却是|但")
-_NEGATED_AFTER = re.compile(r"(?:is|was|are|were|does|did|do|can|could|has|have|had|would|will) (?:not|no)\b|\w{2,6}nt\b")
+_NEGATED_AFTER = re.compile(
+    r"(?:is|was|are|were|does|did|do|can|could|has|have|had|would|will) (?:not|no)\b|\w{2,6}nt\b"
+)
 _NEGATED_AFTER_UNSPACED = re.compile("并?不|没|并非|错")
 _NEAR_WORDS, _NEAR_CHARACTERS = 3, 4
-_BEFORE_ONE = frozenset("是的只条头匹个一两三四五六七八九十几了有为叫和与在到着于选当成作即就位名辆架艘座张块把本台件朵棵株颗根支片群")
+_BEFORE_ONE = frozenset(
+    "是的只条头匹个一两三四五六七八九十几了有为叫和与在到着于选当成作即就位名辆架艘座张块把本台件朵棵株颗根支片群"
+)
 _AFTER_ONE = frozenset("的了在和与吧呢啊吗呀正也都就是色")
 
 
@@ -95,6 +99,13 @@ def _asked(count: int, ends: list[tuple[int, bool]]) -> tuple[bool, ...]:
             asked[start:end] = [True] * (end - start)
         start = end
     return tuple(asked)
+
+
+def negation_count(text: str) -> int:
+    """How many words of a text negate, idioms such as "no doubt" left out."""
+    plain = _EMPTY_NEGATION.sub(" ", " ".join(read_words(text).words))
+    unspaced = _NEGATION_UNSPACED.findall(_EMPTY_NEGATION.sub("", "".join(_UNSPACED_WORD.findall(text))))
+    return sum(word in _NEGATIONS for word in plain.split()) + len(unspaced)
 
 
 def find_phrase(phrase: tuple[str, ...], text: Words) -> list[int]:

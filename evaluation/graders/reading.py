@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 _MOST_SHOWN = 2000
 
-_MARK = re.compile(
+MARK = re.compile(
     r"""
     \b(?: answers? | ans\. | final\ (?:result|grade|choice|conclusion) | (?:correct|right|best)\ (?:option|choice|one)s?
         | the\ (?:result|solution|option|choice) )
@@ -13,7 +13,7 @@ _MARK = re.compile(
     \ ?(?: [:=] | \b(?:is|are|was|were|equals|(?:should|must|would|will|may|might)\ be)\b (?!\ ?(?:not\b|n't)) )
     (?:\ (?:therefore|thus|hence|clearly|simply|indeed|then|actually|definitely|probably|likely|most\ likely))?
     (?:\ ?as\ follows)? \ ?:?
-    | (?:答案|结果|结论|正确选项|正确的选项|正确的是|答) (?:[】\]」"]|为|是|应为|应是|应该是|应该为|应选|选|选择|就是|便是|即|[:=])
+    | (?:答案|结果|结论|正确选项|正确的选项|正确的是|答) (?:[】\]」"]|为|是|应为|应是|应该是|应该为|应选|选|选择|就是|便是|即|[:=]|\ (?=[A-Z\d]))
       ["「]? \ ?(?:是|为|选)? \ ?:?
     | 【(?:答案|解答)】 \ ?:?
     | ^(?:(?:the|my)\ )?(?:(?:final|correct)\ )?answer$ | ^(?:最终|正确)?答案$
@@ -41,26 +41,35 @@ _DECLINES = re.compile(
     | \b(?:no|without\ (?:an?|the))\ (?:image|audio|video|picture|sound|file|attachment)s?\ (?:\w+\ )?
       (?:provided|attached|given|available|uploaded)\b
     | 作为(?:一个|一名)?(?:ai|人工智能|语言模型)|不知道|(?:题目|问题)(?:本身)?(?:不完整|不清楚|不明确)|信息不足
-    | (?:无法|不能|没法|没办法|难以)(?:直接|准确)?(?:回答|作答|确定|判断|看到|看见|听到|听见|提供|识别|访问|得知|查看|观看|打开)
+    | (?:题目?|数据)(?:本身|可能|中?的?数据)?(?:是?有误|有错|出错|存在错误|有问题|无解)
+    | (?:无法|不能|没法|没办法|难以)(?:直接|准确)?(?:回答|作答|给出|得出|确定|从给|判断|看到|看见|听到|听见|提供|识别|访问|得知|查看|观看|打开)
     | (?:没有|未)(?:提供|上传|看到|收到|附上)(?:任何|相关)?(?:图|音|视频|文件|内容)
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 
 
+def statement_after(text: str, at: int) -> str:
+    """The rest of the line at that place, or the next line that says something."""
+    tail = text[at : at + _MOST_SHOWN]
+    start = _VISIBLE.search(tail)
+    if not start:
+        return ""
+    return tail[tail.rfind("\n", 0, start.start()) + 1 :].partition("\n")[0].strip(" :")
+
+
 def statements(text: str) -> Iterator[str]:
-    """What follows each mark ("the answer is", 答案：), the last mark first: the rest of its line, or the next line."""
-    for mark in reversed(list(_MARK.finditer(text))):
-        tail = text[mark.end() : mark.end() + _MOST_SHOWN]
-        start = _VISIBLE.search(tail)
-        if start:
-            yield tail[tail.rfind("\n", 0, start.start()) + 1 :].partition("\n")[0].strip(" :")
+    """What follows each mark ("the answer is", 答案：), the last mark first."""
+    for mark in reversed(list(MARK.finditer(text))):
+        statement = statement_after(text, mark.end())
+        if statement:
+            yield statement
 
 
 def final_region(text: str) -> str:
     """Everything after the last mark, or the whole text."""
     end = 0
-    for mark in _MARK.finditer(text):
+    for mark in MARK.finditer(text):
         end = mark.end()
     return text[end:]
 
@@ -83,11 +92,11 @@ def without_declining(text: str) -> str:
         return text
     kept = []
     for sentence in sentences(text):
-        marks = list(_MARK.finditer(sentence)) if declines(sentence) else []
+        marks = list(MARK.finditer(sentence)) if declines(sentence) else []
         kept.append(sentence[marks[-1].start() :] if marks else "" if declines(sentence) else sentence)
     return "\n".join(part for part in kept if part)
 
 
 def has_content(text: str) -> bool:
     """Whether anything but openers ("Thought process:") and marks is said."""
-    return _VISIBLE.search(_OPENERS.sub("", _MARK.sub("", text))) is not None
+    return _VISIBLE.search(_OPENERS.sub("", MARK.sub("", text))) is not None

@@ -1,60 +1,63 @@
 """Short text: an accepted answer, as the whole answer or as a phrase in what is stated, affirmed and not negated."""
 
+from collections import Counter
+
+from core.question import AnswerKey
 from evaluation.graders.base import RuleGrader, nothing_found
 from evaluation.graders.cleaning import clean_fragment
 from evaluation.graders.phrases import Standing, Words, read_words, standing
-from evaluation.graders.reading import statements, without_declining
+from evaluation.graders.reading import declines, has_content, statements, without_declining
 from evaluation.graders.verdicts import Mark, Why, not_graded, right, shown, wrong
-from core.question import AnswerKey
 
 _FEWEST_LISTED, _LONGEST_LISTED = 4, 3
 
 
 class ShortTextGrader(RuleGrader):
-    """Holds an accepted phrase. The accepted variants are whole answers, each of which is enough."""
+    """Holds an accepted phrase. Each accepted variant is a whole answer."""
 
     def mark(self, key: AnswerKey, answer: str, language: str, ask: str) -> Mark:
         """Compare words in normal form; synonyms that the key does not list are beyond this rule and count as wrong."""
-        variants = [clean_fragment(text) for text in key.accepted]
-        if not any(variants):
+        variants = [variant for variant in map(clean_fragment, key.accepted) if variant]
+        if not variants:
             return not_graded(Why.BAD_KEY, "the key accepts no visible text")
         stated = next(statements(answer), answer)
         if any(_is_whole(variant, text) for variant in variants for text in (answer, stated)):
             return right(f"{shown(stated)} is an accepted answer")
-        stated = without_declining(stated)
+        if not any(declines(variant) for variant in variants):
+            stated = without_declining(stated)
         said = read_words(stated)
-        stands = {variant: standing(_phrase(variant), said) for variant in variants}
+        stands = {variant: _standing(variant, said) for variant in variants}
         best = max(stands, key=lambda variant: stands[variant])
-        if stands[best] is Standing.AFFIRMED and _is_list(said):
-            return not_graded(Why.HEDGED, f"{shown(stated)} lists {shown(best)} among other answers")
-        return _mark(stands[best], best, answer, stated)
-
-
-def _mark(found: Standing, variant: str, answer: str, stated: str) -> Mark:
-    match found:
-        case Standing.AFFIRMED:
-            return right(f"holds {shown(variant)}")
-        case Standing.UNSURE:
-            return not_graded(Why.HEDGED, f"{shown(stated)} names {shown(variant)}, but does not plainly affirm it")
-        case Standing.NEGATED:
-            return wrong(f"{shown(stated)} denies {shown(variant)}")
-        case Standing.ABSENT:
-            nothing = nothing_found(answer, "answer")
-            return wrong(f"{shown(stated)} holds no accepted answer") if nothing.why is Why.UNREAD else nothing
+        match stands[best]:
+            case Standing.AFFIRMED if _is_list(said):
+                return not_graded(Why.HEDGED, f"{shown(stated)} lists {shown(best)} among other answers")
+            case Standing.AFFIRMED:
+                return right(f"holds {shown(best)}")
+            case Standing.UNSURE:
+                return not_graded(Why.HEDGED, f"{shown(stated)} names {shown(best)}, but does not plainly affirm it")
+            case Standing.NEGATED:
+                return wrong(f"{shown(stated)} denies {shown(best)}")
+            case Standing.ABSENT if has_content(stated):
+                return wrong(f"{shown(stated)} holds no accepted answer", Why.NO_MATCH)
+        return nothing_found(answer, "answer")
 
 
 def _is_whole(variant: str, text: str) -> bool:
-    phrase = _phrase(variant)
-    if not phrase:
-        return bool(variant) and variant == text
-    return phrase == read_words(text).content
+    phrase = read_words(variant).content
+    return phrase == read_words(text).content if phrase else variant == text
 
 
-def _phrase(variant: str) -> tuple[str, ...]:
-    """The words to find; a lone letter is found only as a whole answer, for as a word it is mostly an article."""
-    return read_words(variant).content
+def _standing(variant: str, said: Words) -> Standing:
+    phrase = read_words(variant).content
+    found = standing(phrase, said)
+    # A lone letter inside a sentence is mostly an article or a pronoun.
+    lone_letter = len(phrase) == 1 and len(phrase[0]) == 1 and phrase[0].isascii() and phrase[0].isalpha()
+    return Standing.UNSURE if lone_letter and found is Standing.AFFIRMED else found
 
 
 def _is_list(said: Words) -> bool:
-    lengths = [said.clauses.count(clause) for clause in set(said.clauses)]
+    lengths = Counter(said.clauses).values()
     return len(lengths) >= _FEWEST_LISTED and max(lengths) <= _LONGEST_LISTED
+
+
+SHORT_TEXT = ShortTextGrader("short_text@1")

@@ -17,7 +17,9 @@ class Verdict(StrEnum):
 
 
 class Why(StrEnum):
-    """The code that follows `invalid: ` (the response is no answer) or `not graded: ` (a person must look)."""
+    """The code that may follow the verdict: of what kind an invalid response is, why nothing was graded, or how weak
+    a `wrong` is (`no_match`: no accepted wording was found, which a synonym would explain too).
+    """
 
     EMPTY = "empty"
     REFUSAL = "refusal"
@@ -30,6 +32,7 @@ class Why(StrEnum):
     CONTRADICTION = "contradiction"
     BAD_KEY = "bad_key"
     OPEN_STEP = "open_step"
+    NO_MATCH = "no_match"
 
 
 _POINTS = {Verdict.RIGHT: 1.0, Verdict.WRONG: 0.0, Verdict.INVALID: 0.0, Verdict.NOT_GRADED: None}
@@ -50,7 +53,7 @@ class Mark:
 
     @property
     def reason(self) -> str:
-        """`right: words`, `wrong: words`, `invalid: code: words` or `not graded: code: words`."""
+        """`verdict: words` or `verdict: code: words`; invalid and not graded always have a code."""
         code = f"{self.why.value}: " if self.why else ""
         return f"{self.verdict.value}: {code}{self.words}"
 
@@ -64,9 +67,9 @@ def right(words: str) -> Mark:
     return Mark(Verdict.RIGHT, words)
 
 
-def wrong(words: str) -> Mark:
+def wrong(words: str, why: Why | None = None) -> Mark:
     """The answer is valid and does not count."""
-    return Mark(Verdict.WRONG, words)
+    return Mark(Verdict.WRONG, words, why)
 
 
 def invalid_response(why: Why, words: str) -> Mark:
@@ -91,11 +94,9 @@ def verdict_of(grade: Grade) -> Verdict:
 
 
 def why_of(grade: Grade) -> Why | None:
-    """The code of an invalid or ungraded answer, when a rule gave one."""
+    """The code in a rule grade's reason, if it has one."""
     parts = grade.reason.split(": ", maxsplit=2)
-    if len(parts) < 3 or parts[0] not in (Verdict.INVALID.value, Verdict.NOT_GRADED.value):
-        return None
-    return Why(parts[1]) if parts[1] in set(Why) else None
+    return Why(parts[1]) if len(parts) == 3 and parts[0] in set(Verdict) and parts[1] in set(Why) else None
 
 
 def shown(text: str, most: int = 80) -> str:

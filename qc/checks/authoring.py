@@ -21,7 +21,7 @@ _ANNOUNCED = re.compile(
     r"|(?:答案|正确选项|提示)[^。\n]{0,8}?(?:是|为|:|：)\s*(?P<zh>[^\s。，；.]+)",
     re.IGNORECASE,
 )
-_STEP_NUMBER = re.compile(r"(?:\bstep\s*|步骤\s*|第\s*)(\d+)(?:\s*步)?", re.IGNORECASE)
+_STEP_NUMBER = re.compile(r"(?:\bstep\s*|步骤\s*)(\d+)|第\s*(\d+)\s*步", re.IGNORECASE)
 
 
 def required_media(subject: Subject) -> Iterable[Finding]:
@@ -90,8 +90,9 @@ def step_references(subject: Subject) -> Iterable[Finding]:
     """A step may refer only to steps before it."""
     for number, step in enumerate(subject.question.steps, start=1):
         for found in _STEP_NUMBER.finditer(step.ask):
-            if not 1 <= int(found.group(1)) < number:
-                yield _error("bad_step_reference", f"step {number} refers to step {found.group(1)}")
+            named = int(found.group(1) or found.group(2))
+            if not 1 <= named < number:
+                yield _error("bad_step_reference", f"step {number} refers to step {named}")
 
 
 def usable_media(subject: Subject) -> Iterable[Finding]:

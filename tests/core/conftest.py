@@ -27,7 +27,7 @@ def film(
     options: dict[str, str] | None = None,
     cover: bool = False,
 ) -> bytes:
-    """A film or sound file; frame i is grey of level 20 + 4 i with a red upper left corner, the sound is `tone`."""
+    """A film or sound file: `frame_pixels` 0, 1, ... at 10 Hz, and `tone` at 48 kHz."""
     buffer = io.BytesIO()
     with av.open(buffer, "w", format=muxer, options=options or {}) as out:
         out.metadata.update(tags or {})
@@ -79,9 +79,9 @@ def tone(seconds: float) -> np.ndarray:
 
 
 def frame_pixels(place: int, size: tuple[int, int] = (64, 48)) -> np.ndarray:
-    """Frame `place` of a film."""
+    """Frame `place` of a film: grey of level 20 + 4 times its place (modulo 256), red in the upper left quarter."""
     width, height = size
-    pixels = np.full((height, width, 3), 20 + 4 * place, np.uint8)
+    pixels = np.full((height, width, 3), (20 + 4 * place) % 256, np.uint8)
     pixels[: height // 2, : width // 2] = (220, 20, 20)
     return pixels
 

@@ -10,7 +10,7 @@ from core.content import Modality
 from core.question import QuestionKind
 from warehouse.analytics import load_sql
 from warehouse.release.coverage import Cell, coverage
-from warehouse.release.manifest import Manifest
+from warehouse.release.manifest import FUNNEL_STAGES, Manifest
 from warehouse.release.splits import Split
 
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
@@ -21,7 +21,9 @@ def card_text(manifest: Manifest, loading: str) -> str:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters["cell"] = _cell
     template = environment.from_string(load_sql("warehouse.exporters", "card.md.jinja"))
-    return template.render(manifest=manifest, cells=list(_cells(manifest)), loading=loading) + "\n"
+    # Canonical JSON has put the stages in the order of the alphabet.
+    funnel = [(stage, manifest.funnel[stage]) for stage in FUNNEL_STAGES]
+    return template.render(manifest=manifest, cells=list(_cells(manifest)), funnel=funnel, loading=loading) + "\n"
 
 
 def card_header(manifest: Manifest, configs: Iterable[dict[str, Any]]) -> str:

@@ -198,6 +198,6 @@ from datasets import load_dataset
 questions = load_dataset("PATH_OR_REPOSITORY", "{config}", split="{min(parts[config])}")
 ```
 
-`media` gives the placeholders of each prompt in order; the n-th `image_*` among them is the n-th of `images`, and so on.
-`videos` are paths in this repository.
+`media` gives the placeholders of each prompt in order; the n-th `image_*` among them is the n-th of `images`, and so
+on. `videos` are paths in this repository.
 """

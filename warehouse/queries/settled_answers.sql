@@ -3,14 +3,14 @@
 SELECT
     request_key,
     list(key ORDER BY key) AS keys,
-    first(state ORDER BY recorded_at) AS state,
-    first(answer ORDER BY recorded_at) AS answer,
-    first(error ORDER BY recorded_at) AS error,
-    first(sent ORDER BY recorded_at) AS sent,
-    first(input_tokens ORDER BY recorded_at) AS input_tokens,
-    first(output_tokens ORDER BY recorded_at) AS output_tokens,
-    first(latency_s ORDER BY recorded_at) AS latency_s,
-    first(cost_usd ORDER BY recorded_at) AS cost_usd
+    first(state ORDER BY recorded_at, key) AS state,
+    first(answer ORDER BY recorded_at, key) AS answer,
+    first(error ORDER BY recorded_at, key) AS error,
+    first(sent ORDER BY recorded_at, key) AS sent,
+    first(input_tokens ORDER BY recorded_at, key) AS input_tokens,
+    first(output_tokens ORDER BY recorded_at, key) AS output_tokens,
+    first(latency_s ORDER BY recorded_at, key) AS latency_s,
+    first(cost_usd ORDER BY recorded_at, key) AS cost_usd
 FROM response
 SEMI JOIN wanted USING (request_key)
 WHERE list_contains(?, state)

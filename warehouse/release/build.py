@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from core.content import Modality
@@ -24,6 +25,7 @@ from warehouse.release.records import (
     materials_of,
     members_of,
     question_of,
+    version_taken,
 )
 from warehouse.release.splits import Split, SplitPlan, assign_splits, earlier_splits, item_groups
 from warehouse.runs import open_run
@@ -82,7 +84,7 @@ def build_release(
         UnknownName: The query names an unknown task type.
         NothingToRelease: No accepted item fits it.
     """
-    with database.session() as session:
+    with database.reading() as session:
         check_name_and_version(session, name, version)
         _chosen(session, recipe.query)
     settings = _settings(recipe)
@@ -96,8 +98,7 @@ def build_release(
             release = Release(
                 name=name, version=version, settings=settings | private, run_id=run.id, created_at=clock()
             )
-            session.add(release)
-            session.flush()
+            _add(session, release)
             for position, member in enumerate(members):
                 row = ReleaseItem(
                     release_id=release.id, revision_id=member.revision.id, split=member.split, position=position
@@ -134,6 +135,15 @@ def discard_release(session: Session, name: str, version: str, actor: str, clock
     session.flush()
     session.delete(release)
     events.record(session, actor, "release", release.id, "discard", clock, name=name, version=version)
+
+
+def _add(session: Session, release: Release) -> None:
+    try:
+        with session.begin_nested():
+            session.add(release)
+    except IntegrityError as error:
+        # Another process built it between our look and our insert.
+        raise version_taken(release) from error
 
 
 def _chosen(session: Session, query: Query) -> list[Member]:

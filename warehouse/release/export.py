@@ -61,7 +61,7 @@ def export_release(
         MissingBlob, DamagedBlob: The project has lost media.
     """
     entry = EXPORTERS[format_name]
-    with database.session() as session:
+    with database.reading() as session:
         release = get_release(session, name, version)
     manifest, data = sealed_manifest(blobs, release)
     target = folder.resolve()
@@ -161,12 +161,17 @@ def _locked(folder: Path) -> Iterator[bool]:
     """Hold a folder's lock; False when another process does. The system frees it when its holder dies."""
     handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield True
-    except BlockingIOError:
-        yield False
+        yield _lock(handle)
     finally:
         os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _may_be_export(target: Path) -> bool:

@@ -29,6 +29,10 @@ NO_CERTIFICATE = (
 _CANARY_NAMESPACE = uuid.UUID("6f0f7c0e-2f0b-5d3f-9c55-7a1f0a4c1b7d")
 
 
+# How far the project's questions came, in the order in which they go.
+FUNNEL_STAGES = ("written", "draft", "in_review", "returned", "rejected", "retired", "accepted", "in_this_release")
+
+
 class UnreadableManifest(InterplayError):
     """Bytes that are no manifest of this format."""
 
@@ -244,16 +248,17 @@ def _public(origin: str) -> str | None:
 
 def _funnel(states: Mapping[ItemState, int], released: int) -> dict[str, int]:
     in_review = (ItemState.SUBMITTED, ItemState.ROUND1_PASSED, ItemState.ROUND2_PASSED)
-    return {
+    accepted = (ItemState.ACCEPTED, ItemState.RELEASED)
+    alone = (ItemState.RETURNED, ItemState.REJECTED, ItemState.RETIRED)
+    counts = {
         "written": sum(states.values()),
         "draft": states.get(ItemState.DRAFT, 0),
         "in_review": sum(states.get(state, 0) for state in in_review),
-        "returned": states.get(ItemState.RETURNED, 0),
-        "rejected": states.get(ItemState.REJECTED, 0),
-        "retired": states.get(ItemState.RETIRED, 0),
-        "accepted": states.get(ItemState.ACCEPTED, 0) + states.get(ItemState.RELEASED, 0),
+        **{state.value: states.get(state, 0) for state in alone},
+        "accepted": sum(states.get(state, 0) for state in accepted),
         "in_this_release": released,
     }
+    return {stage: counts[stage] for stage in FUNNEL_STAGES}
 
 
 def _rounds(verdicts: Iterable[Verdict]) -> Iterator[RoundRecord]:

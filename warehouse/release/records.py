@@ -19,6 +19,7 @@ from warehouse.tables import (
     Recording,
     Release,
     ReleaseItem,
+    ReleaseState,
     RevisionMedia,
 )
 
@@ -81,8 +82,15 @@ def check_name_and_version(session: Session, name: str, version: str) -> None:
         raise BadVersion(f"{version!r} is not a semantic version of at most 32 characters; write one as 1.0.0")
     taken = _find(session, name, version)
     if taken is not None:
-        mend = f"discard it with 'interplay release discard {name} {version}' or " if taken.state == "built" else ""
-        raise VersionTaken(f"release {name} {version} exists already and is {taken.state}; {mend}choose a new version")
+        raise version_taken(taken)
+
+
+def version_taken(release: Release) -> VersionTaken:
+    """The mistake of building a release that exists."""
+    title = f"{release.name} {release.version}"
+    can_go = release.state == ReleaseState.BUILT
+    mend = f"discard it with 'interplay release discard {title}', or " if can_go else ""
+    return VersionTaken(f"release {title} exists already and is {release.state.value}; {mend}choose a new version")
 
 
 def get_release(session: Session, name: str, version: str) -> Release:
@@ -198,6 +206,7 @@ def _papers(
                 .where(col(owner.material_id).in_(ids))
             )
             for material_id, consent in session.exec(query):
+                assert material_id is not None
                 consents.setdefault(material_id, {})[consent.id] = consent
     return sources, {id_: tuple(sorted(by_id.values(), key=lambda c: c.id)) for id_, by_id in consents.items()}
 

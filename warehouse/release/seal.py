@@ -57,10 +57,10 @@ def check_release(database: Database, blobs: BlobStore, order: SealOrder, clock:
     Raises:
         UnknownName: There is no such release.
     """
-    with database.session() as session:
+    with database.reading() as session:
         contents = contents_of(session, get_release(session, order.name, order.version))
     findings = media_findings(contents, blobs, order.media)
-    with database.session() as session:
+    with database.reading() as session:
         found, _ = _weighed(session, contents, order, clock)
     return found + findings
 
@@ -72,7 +72,7 @@ def seal_release(database: Database, blobs: BlobStore, order: SealOrder, clock: 
         UnknownName: There is no such release.
         SealBlocked: Something blocks it.
     """
-    with database.session() as session:
+    with database.reading() as session:
         release = get_release(session, order.name, order.version)
         if release.state == ReleaseState.SEALED:
             return Sealed(release, now=False)
@@ -136,4 +136,5 @@ def _verdicts(session: Session, release: Release) -> list[Verdict]:
 
 
 def _states(session: Session) -> dict[ItemState, int]:
-    return {state: count for state, count in session.exec(select(Item.state, func.count()).group_by(col(Item.state)))}
+    counts = session.exec(select(Item.state, func.count()).group_by(col(Item.state)))
+    return {ItemState(state): count for state, count in counts}

@@ -1,7 +1,7 @@
 """Which split an item goes to: by hash of names, so that adding an item moves no other."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -82,8 +82,9 @@ def item_groups(session: Session, members: Iterable[Member]) -> list[frozenset[s
     """
     from scipy.cluster.hierarchy import DisjointSet
 
-    links = list(session.exec(select(DuplicateLink.first_id, DuplicateLink.second_id)))
-    links += session.exec(select(Material.id, Material.parent_id).where(col(Material.parent_id).is_not(None)))
+    parents = select(Material.id, Material.parent_id).where(col(Material.parent_id).is_not(None))
+    links: list[tuple[Hashable, Hashable]] = [*session.exec(parents)]
+    links += session.exec(select(DuplicateLink.first_id, DuplicateLink.second_id))
     for member in members:
         item = ("item", member.item.name)
         links += [(item, material.id) for material in member.materials.values()]

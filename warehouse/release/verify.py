@@ -73,7 +73,7 @@ def verify_release(database: Database, blobs: BlobStore, name: str, version: str
         NotSealed: It is not sealed.
         MissingBlob, DamagedBlob: Its manifest is lost.
     """
-    with database.session() as session:
+    with database.reading() as session:
         release = get_release(session, name, version)
         members = {member.item.name: member for member in members_of(session, release)}
     manifest, data = sealed_manifest(blobs, release)

@@ -105,7 +105,7 @@ _LOOSE: tuple[tuple[str, Ask], ...] = (
     (
         r"\b(?:digits?|numbers?|code(?: ?words?)?)\b[^.?!]{0,40}\b(?:spoken|says?|said|hear|heard)\b"
         r"|\b(?:spoken|hear|heard|repeat)\b[^.?!]{0,40}\b(?:digits?|numbers?|code(?: ?words?)?)\b"
-        r"|(?:听到|说出|念出|读出|复述)[^。？！]{0,20}(?:数字|口令|暗号)|(?:数字|口令|暗号)[^。？！]{0,20}(?:听到|说)",
+        r"|(?:听|说|念|读|复述)[^。？！]{0,20}(?:数字|口令|暗号)|(?:数字|口令|暗号)[^。？！]{0,20}(?:听|说)",
         Ask(kind=AskKind.HEARD, hearing=Hearing.NUMBER),
     ),
 )

@@ -16,6 +16,8 @@ from core.media.video import iter_frames
 from evaluation.models.sim.gallery import Gallery
 from evaluation.models.sim.hearing import RATE_HZ, count_beeps
 
+_LOOKS_HZ = 5.0
+_SHORTER_SIDE_PX = 240
 _SATURATED = 0.7
 _BRIGHT = 0.75
 _SMALLEST_RADIUS = 0.015
@@ -73,7 +75,7 @@ def perceive(modality: Modality, data: bytes, gallery: Gallery) -> Percept:
         case Modality.AUDIO:
             return hear(load_audio(data, RATE_HZ), gallery)
         case Modality.VIDEO:
-            return watch((frame for _, frame in iter_frames(data)), _track(data), gallery)
+            return watch((frame for _, frame in iter_frames(data, at_hz=_LOOKS_HZ)), _track(data), gallery)
         case Modality.TEXT:
             raise ValueError("text is read, not perceived")
 
@@ -97,10 +99,12 @@ def watch(pictures: Iterable[NDArray[np.uint8]], recording: Samples | None, gall
     white: list[bool] = []
     dots: list[int] = []
     photos: list[int | None] = []
-    for frame in pictures:
+    for pixels in pictures:
+        small = Image.fromarray(pixels).reduce(max(1, min(pixels.shape[:2]) // _SHORTER_SIDE_PX))
+        frame = np.asarray(small)
         white.append(bool(frame.mean() > _WHITE and frame.std() < _EVEN))
         dots.append(count_dots(frame))
-        photos.append(gallery.recognise(Image.fromarray(frame)))
+        photos.append(gallery.recognise(small))
     counts = np.bincount([count for count, flash in zip(dots, white, strict=True) if not flash] or [0])
     return Clip(
         flashes=sum(flash for flash, _ in groupby(white)),
@@ -112,8 +116,9 @@ def watch(pictures: Iterable[NDArray[np.uint8]], recording: Samples | None, gall
 
 def count_dots(image: NDArray[np.uint8]) -> int:
     """How many bright, saturated, round spots an image (height, width, 3) holds."""
-    brightest = image.max(axis=2).astype(np.float32)
-    saturation = (brightest - image.min(axis=2)) / np.maximum(brightest, 1)
+    red, green, blue = (image[..., channel].astype(np.float32) for channel in range(3))
+    brightest = np.maximum(np.maximum(red, green), blue)
+    saturation = (brightest - np.minimum(np.minimum(red, green), blue)) / np.maximum(brightest, 1)
     spots, _ = label((saturation > _SATURATED) & (brightest > 255 * _BRIGHT))
     sizes = np.bincount(spots.ravel())
     least = 2 * _SMALLEST_RADIUS * min(image.shape[:2])

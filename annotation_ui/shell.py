@@ -1,0 +1,113 @@
+"""The studio around its pages: who is there, which pages there are, the sidebar."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from annotation_ui import labels
+from annotation_ui.accounts import set_language
+from annotation_ui.auth_routes import SIGN_IN_PATH
+from annotation_ui.html import render, stylesheet
+from annotation_ui.page import Page
+from annotation_ui.pages import home, items, materials, results
+from annotation_ui.permissions import NotAllowed, Permission, Principal, require
+from annotation_ui.session import OpenedStudio, opened_studio, reader, visitor
+from annotation_ui.words import LANGUAGES, N_, Words
+from core.errors import InterplayError
+
+# A file of ours: Streamlit's named icons and emojis would make the browser ask a foreign host.
+_ASSETS = Path(__file__).parent / "assets"
+ICON, LOGO = _ASSETS / "icon.svg", _ASSETS / "logo.svg"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A page; who lacks the permission finds it in no menu, and is refused when they come by its address."""
+
+    title: str
+    icon: str
+    draw: Callable[[Page], None]
+    needs: Permission | None = None
+
+
+PAGES: dict[str, Entry] = {
+    "home": Entry(N_("Home"), ":material/home:", home.draw),
+    "materials": Entry(N_("Materials"), ":material/perm_media:", materials.draw, Permission.SEE_LIBRARY),
+    "items": Entry(N_("Items"), ":material/quiz:", items.draw, Permission.SEE_ITEMS),
+    "results": Entry(N_("Results"), ":material/leaderboard:", results.draw, Permission.SEE_RESULTS),
+}
+
+
+def run() -> None:
+    """Draw the page that the address names."""
+    st.set_page_config(page_title="Interplay", page_icon=str(ICON), layout="wide")
+    st.logo(str(LOGO), size="large")
+    st.html(f"<style>{stylesheet()}</style>")
+    opened = opened_studio(st.secrets["studio"]["project"])
+    who = visitor(opened)
+    t = reader(who)
+    if who is None:
+        _nobody(t)
+        return
+    pages: dict[str, Any] = {}
+    for name, entry in PAGES.items():
+        seen = entry.needs is None or who.may(entry.needs)
+        pages[name] = st.Page(
+            partial(_draw, opened, who, t, name, pages),
+            title=t(entry.title),
+            icon=entry.icon,
+            url_path=name,
+            default=name == "home",
+            visibility="visible" if seen else "hidden",
+        )
+    chosen = st.navigation(list(pages.values()))
+    _sidebar(opened, who, t)
+    chosen.run()
+
+
+def _draw(opened: OpenedStudio, who: Principal, t: Words, name: str, pages: dict[str, Any]) -> None:
+    page = Page(opened.studio, who, t, {other: found for other, found in pages.items() if _may_open(who, other)})
+    entry = PAGES[name]
+    try:
+        if entry.needs is not None:
+            require(who, entry.needs)
+        entry.draw(page)
+    except NotAllowed as error:
+        page.title(t(entry.title))
+        page.problem(error)
+        page.go("home", t("Back to the start page"))
+    except InterplayError as error:
+        page.problem(error)
+
+
+def _may_open(who: Principal, name: str) -> bool:
+    needs = PAGES[name].needs
+    return needs is None or who.may(needs)
+
+
+def _nobody(t: Words) -> None:
+    st.html(render("title.html", t, title="Interplay", lead=t("You are not signed in, or your session is over.")))
+    st.html(render("sign_in_link.html", t, address=SIGN_IN_PATH))
+
+
+def _sidebar(opened: OpenedStudio, who: Principal, t: Words) -> None:
+    with st.sidebar:
+        chosen = st.segmented_control(
+            t("Language"),
+            list(LANGUAGES),
+            default=t.language,
+            format_func=LANGUAGES.__getitem__,
+            key="language",
+            required=True,
+            label_visibility="collapsed",
+        )
+        roles = t(", ").join(t(label) for role, label in labels.ROLES.items() if role in who.roles)
+        st.html(render("who.html", t, who=who, roles=roles))
+    if chosen != t.language:
+        with opened.studio.workspace.database.session() as session:
+            set_language(session, who.user_id, chosen)
+        st.rerun()

@@ -1,0 +1,203 @@
+"""One item: its question, key, revisions, and what was decided about it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlmodel import Session, col, select
+
+from annotation_ui import labels
+from annotation_ui.media_links import MediaLinks
+from annotation_ui.people import display_names
+from annotation_ui.permissions import Permission, Principal, require
+from annotation_ui.views.preview import Block, Option, options, prompt_blocks
+from annotation_ui.words import Words
+from core.question import AnswerKey, Question
+from warehouse.blobs import BlobStore
+from warehouse.items import current_revision, get_item
+from warehouse.tables import Item, ItemRevision, ItemState, Verdict
+
+# Here nobody is to judge the item any more, so its key spoils nothing.
+SETTLED = frozenset({ItemState.ACCEPTED, ItemState.RELEASED, ItemState.RETIRED, ItemState.REJECTED})
+
+
+@dataclass(frozen=True)
+class StepView:
+    """One step of a multi-step question; `accepted` and `rubric` are empty where the key must not show."""
+
+    ask: str
+    points: int
+    accepted: Sequence[str]
+    rubric: str
+
+
+@dataclass(frozen=True)
+class RevisionLine:
+    """One revision in the history."""
+
+    number: int
+    author: str
+    when: str
+    hash: str
+    is_current: bool
+    is_shown: bool
+
+
+@dataclass(frozen=True)
+class VerdictLine:
+    """One verdict, with the evidence as lines of name and value."""
+
+    who: str
+    by_person: bool
+    decision: str
+    decision_label: str
+    reasons: Sequence[str]
+    comment: str
+    evidence: Sequence[tuple[str, str]]
+    when: str
+
+
+@dataclass(frozen=True)
+class ItemDetail:
+    """The page of one item. Without `key_visible` nothing in it tells the key."""
+
+    name: str
+    state: ItemState
+    state_label: str
+    question: Question
+    kind: str
+    task_type: str
+    language: str
+    required: str
+    author: str
+    twin_group: str
+    prompt: Sequence[Block]
+    options: Sequence[Option]
+    accepted: Sequence[str]
+    grader: str
+    steps: Sequence[StepView]
+    key_visible: bool
+    revisions: Sequence[RevisionLine]
+    rounds: Mapping[int, Sequence[VerdictLine]]
+    notes: Sequence[tuple[str, str]]
+
+
+def item_detail(
+    session: Session,
+    who: Principal,
+    name: str,
+    links: MediaLinks,
+    blobs: BlobStore,
+    now: datetime,
+    t: Words,
+    revision_number: int | None = None,
+) -> ItemDetail:
+    """One item at a revision, the current one unless another is named.
+
+    Raises:
+        NotAllowed: The person may not see items.
+        UnknownName: There is no such item.
+    """
+    require(who, Permission.SEE_ITEMS)
+    item = get_item(session, name)
+    all_of_them = session.exec(
+        select(ItemRevision).where(ItemRevision.item_id == item.id).order_by(col(ItemRevision.number).desc())
+    ).all()
+    current = current_revision(session, item)
+    shown = next((revision for revision in all_of_them if revision.number == revision_number), current)
+    verdicts = session.exec(
+        select(Verdict).where(Verdict.revision_id == shown.id).order_by(col(Verdict.created_at), col(Verdict.id))
+    ).all()
+    visible = may_see_key(who, item, all_of_them, verdicts)
+    names = display_names(
+        session, {*(revision.author for revision in all_of_them), *(verdict.decider for verdict in verdicts)}
+    )
+    question = shown.as_question()
+    return ItemDetail(
+        name=item.name,
+        state=item.state,
+        state_label=t(labels.ITEM_STATES[item.state]),
+        question=question if visible else _without_key(question),
+        kind=t(labels.KINDS[question.kind]),
+        task_type=labels.task_type(t, question.task_type),
+        language=labels.question_language(t, question.language),
+        required=labels.modality_set(t, question.required) if question.required else "",
+        author=names[shown.author],
+        twin_group=item.twin_group or "",
+        prompt=prompt_blocks(question, links, who.user_id, blobs, t),
+        options=options(question, key_visible=visible),
+        accepted=_accepted(question.answer) if visible else (),
+        grader=(question.answer.grader or "") if visible else "",
+        steps=[
+            StepView(
+                step.ask, step.points, _accepted(step.answer) if visible else (), (step.rubric or "") if visible else ""
+            )
+            for step in question.steps
+        ],
+        key_visible=visible,
+        revisions=[
+            RevisionLine(
+                number=revision.number,
+                author=names[revision.author],
+                when=t.ago(revision.created_at, now),
+                hash=revision.content_hash[:12],
+                is_current=revision.id == current.id,
+                is_shown=revision.id == shown.id,
+            )
+            for revision in all_of_them
+        ],
+        rounds=_rounds(verdicts, names, now, t) if visible else {},
+        notes=_lines(shown.notes) if visible else (),
+    )
+
+
+def may_see_key(who: Principal, item: Item, revisions: Sequence[ItemRevision], verdicts: Sequence[Verdict]) -> bool:
+    """Whether the key, and verdicts that lean on it, may show: reviewers answer blind before they see either.
+
+    It may to the author, to maintainers, to who has judged this very revision, and to everybody once nobody will.
+    """
+    return (
+        who.may(Permission.SEE_EVERY_KEY)
+        or item.state in SETTLED
+        or any(who.is_author(revision.author) for revision in revisions)
+        or any(verdict.by_person and verdict.decider == who.user_id for verdict in verdicts)
+    )
+
+
+def _without_key(question: Question) -> Question:
+    """The question with nothing in it that tells the answer; only good for showing."""
+    steps = tuple(step.model_copy(update={"answer": AnswerKey(), "rubric": None}) for step in question.steps)
+    return question.model_copy(update={"answer": AnswerKey(), "steps": steps})
+
+
+def _accepted(answer: AnswerKey) -> Sequence[str]:
+    return (
+        answer.accepted if answer.tolerance is None else [f"{text} ± {answer.tolerance:g}" for text in answer.accepted]
+    )
+
+
+def _rounds(
+    verdicts: Sequence[Verdict], names: Mapping[str, str], now: datetime, t: Words
+) -> dict[int, list[VerdictLine]]:
+    rounds: dict[int, list[VerdictLine]] = {}
+    for verdict in verdicts:
+        line = VerdictLine(
+            who=names[verdict.decider],
+            by_person=verdict.by_person,
+            decision=verdict.decision.value,
+            decision_label=t(labels.DECISIONS[verdict.decision]),
+            reasons=[labels.reason(t, code) for code in verdict.reason_codes],
+            comment=verdict.comment or "",
+            evidence=_lines(verdict.evidence),
+            when=t.ago(verdict.created_at, now),
+        )
+        rounds.setdefault(verdict.round, []).append(line)
+    return rounds
+
+
+def _lines(values: Mapping[str, object]) -> list[tuple[str, str]]:
+    return [
+        (name.replace("_", " "), value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        for name, value in values.items()
+    ]

@@ -1,0 +1,153 @@
+"""The list of items: states, search, pages."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement
+from sqlmodel import Session, col, func, select
+
+from annotation_ui import labels
+from annotation_ui.people import display_names
+from annotation_ui.permissions import Permission, Principal, require
+from annotation_ui.views.formats import searched
+from annotation_ui.words import Words
+from core.content import TextPart
+from warehouse.tables import Item, ItemRevision, ItemState
+
+PAGE_SIZE = 20
+SNIPPET_LENGTH = 160
+
+
+@dataclass(frozen=True)
+class ItemQuery:
+    """What to list; None and empty mean "any"."""
+
+    state: ItemState | None = None
+    task_type: str | None = None
+    language: str | None = None
+    text: str = ""
+    mine: bool = False
+    page: int = 1
+
+
+@dataclass(frozen=True)
+class ItemRow:
+    """One item in the list."""
+
+    name: str
+    state: ItemState
+    state_label: str
+    snippet: str
+    task_type: str
+    language: str
+    modalities: str
+    author: str
+    revision: int
+    changed: str
+
+
+@dataclass(frozen=True)
+class ItemsPage:
+    """One page of the list; the choices hold what occurs among all items."""
+
+    rows: Sequence[ItemRow]
+    total: int
+    page: int
+    page_count: int
+    project_size: int
+
+
+@dataclass(frozen=True)
+class ItemChoices:
+    """What the list can be narrowed to."""
+
+    states: Sequence[tuple[ItemState, int]]
+    task_types: Sequence[str]
+    languages: Sequence[str]
+
+
+def items_page(session: Session, who: Principal, query: ItemQuery, now: datetime, t: Words) -> ItemsPage:
+    """The asked page of what fits, the latest revision first; a page beyond the last is the last.
+
+    Raises:
+        NotAllowed: The person may not see items.
+    """
+    require(who, Permission.SEE_ITEMS)
+    conditions = _conditions(who, query)
+    joined = col(Item.current_revision_id) == col(ItemRevision.id)
+    counted = select(func.count()).select_from(Item).join(ItemRevision, joined)
+    total = session.exec(counted.where(*conditions)).one()
+    project_size = session.exec(select(func.count()).select_from(Item)).one()
+    page_count = max(1, -(-total // PAGE_SIZE))
+    page = min(max(query.page, 1), page_count)
+    found = session.exec(
+        select(Item, ItemRevision)
+        .join(ItemRevision, joined)
+        .where(*conditions)
+        .order_by(col(ItemRevision.created_at).desc(), col(Item.name))
+        .offset((page - 1) * PAGE_SIZE)
+        .limit(PAGE_SIZE)
+    ).all()
+    names = display_names(session, {revision.author for _, revision in found})
+    rows = [_row(item, revision, names[revision.author], now, t) for item, revision in found]
+    return ItemsPage(rows, total, page, page_count, project_size)
+
+
+def item_choices(session: Session) -> ItemChoices:
+    """States, task types and languages that occur."""
+    states = dict(session.exec(select(col(Item.state), func.count()).group_by(col(Item.state))).all())
+    question = col(ItemRevision.question)
+    current = col(Item.current_revision_id) == col(ItemRevision.id)
+
+    def occurring(field: str) -> list[str]:
+        value = question[field].as_string()
+        return list(
+            session.exec(select(value).select_from(Item).join(ItemRevision, current).distinct().order_by(value))
+        )
+
+    return ItemChoices(
+        states=[(state, states[state]) for state in ItemState if state in states],
+        task_types=occurring("task_type"),
+        languages=occurring("language"),
+    )
+
+
+def _conditions(who: Principal, query: ItemQuery) -> list[ColumnElement[bool]]:
+    question = col(ItemRevision.question)
+    found: list[ColumnElement[bool]] = []
+    if query.state is not None:
+        found.append(col(Item.state) == query.state)
+    if query.task_type is not None:
+        found.append(question["task_type"].as_string() == query.task_type)
+    if query.language is not None:
+        found.append(question["language"].as_string() == query.language)
+    if query.mine:
+        found.append(col(ItemRevision.author).in_([who.user_id, who.name]))
+    if text := searched(query.text):
+        # The prompt is compared as it is stored, and stored JSON writes Chinese as escapes.
+        stored = json.dumps(text)[1:-1]
+        found.append(
+            col(Item.name).icontains(text, autoescape=True)
+            | question["prompt"].as_string().icontains(stored, autoescape=True)
+        )
+    return found
+
+
+def _row(item: Item, revision: ItemRevision, author: str, now: datetime, t: Words) -> ItemRow:
+    question = revision.as_question()
+    written = (part.text if isinstance(part, TextPart) else f"[{part.name}]" for part in question.prompt)
+    text = " ".join("".join(written).split())
+    return ItemRow(
+        name=item.name,
+        state=item.state,
+        state_label=t(labels.ITEM_STATES[item.state]),
+        snippet=text if len(text) <= SNIPPET_LENGTH else text[: SNIPPET_LENGTH - 1].rstrip() + "…",
+        task_type=labels.task_type(t, question.task_type),
+        language=labels.question_language(t, question.language),
+        modalities=labels.modality_set(t, question.modalities),
+        author=author,
+        revision=revision.number,
+        changed=t.ago(revision.created_at, now),
+    )

@@ -1,0 +1,280 @@
+"""`interplay material`: bring media into the library and look at it."""
+
+import getpass
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from sqlmodel import Session, col, select
+
+from core.content import Modality
+from core.settings import PROJECT_FILE, Project
+from curation.dedupe.link import duplicate_groups
+from curation.entries import Claims, gather
+from curation.filters.verdict import CLASS_OF_REASON
+from curation.ingest import IngestReport, ingest
+from curation.manifest import read_manifest
+from curation.materials import (
+    Overrule,
+    chunked,
+    find_material,
+    links_of,
+    list_materials,
+    overrule,
+    sound_of,
+    sources_of,
+)
+from warehouse import events
+from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.tables import DuplicateLink, Material, MaterialSource, MaterialState
+from warehouse.workspace import open_workspace
+
+HANDLE = 12
+NOTHING_TAKEN = 2
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+MaterialArgument = Annotated[str, typer.Argument(metavar="ID", help="Material: its id or sha256, or how that begins.")]
+
+
+@app.callback()
+def _noun() -> None:
+    """Bring media into the library and look at it."""
+
+
+@app.command("ingest")
+def ingest_command(
+    paths: Annotated[list[Path] | None, typer.Argument(help="Files, and folders that are walked.")] = None,
+    manifest: Annotated[
+        Path | None, typer.Option(help="CSV or JSONL file with a line for each media file, paths relative to it.")
+    ] = None,
+    licence: Annotated[str | None, typer.Option(help="SPDX identifier or URL, where the manifest has none.")] = None,
+    author: Annotated[str | None, typer.Option(help="Who made them, where the manifest says nothing.")] = None,
+    source: Annotated[str | None, typer.Option(help="Where they are from, where the manifest says nothing.")] = None,
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Bring files into the library; what is there already is left alone, so a call can be repeated.
+
+    Exit code 0 when at least one file is in the library now, 2 when none is.
+
+    Example: interplay material ingest photos/ --licence CC0-1.0
+    """
+    claims = Claims(source=source, licence=licence, author=author)
+    with open_workspace(project) as workspace:
+        entries, rejected = gather(paths or [], claims, _own_places(workspace.project))
+        if manifest is not None:
+            listed, not_there = read_manifest(manifest)
+            by_origin = {entry.origin: entry for entry in entries}
+            by_origin |= {entry.origin: entry.filled_from(claims) for entry in listed}
+            entries, rejected = list(by_origin.values()), rejected + not_there
+        called_with = {"paths": [str(path) for path in paths or []], "manifest": str(manifest) if manifest else None}
+        report = ingest(workspace, entries, rejected, called_with, dry_run)
+    show(_ingest_document(report, dry_run), _ingest_lines(report, dry_run), as_json)
+    if not report.taken:
+        raise typer.Exit(NOTHING_TAKEN)
+
+
+@app.command("list")
+def list_command(
+    state: Annotated[MaterialState | None, typer.Option(help="Only materials in this state.")] = None,
+    modality: Annotated[Modality | None, typer.Option(help="Only materials of this modality.")] = None,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """List the materials.
+
+    Example: interplay material list --state dropped --modality image
+    """
+    with open_workspace(project) as workspace, workspace.database.session() as session:
+        rows = list_materials(session, state, modality)
+    document = [_material_document(material) | {"origin": origin} for material, origin in rows]
+    header = ("sha256", "modality", "state", "size", "reason", "origin")
+    cells = [(m.sha256[:HANDLE], m.modality, m.state.value, _size(m), m.drop_reason, origin) for m, origin in rows]
+    show_table(document, header, cells, as_json)
+
+
+@app.command("show")
+def show_command(material: MaterialArgument, as_json: JsonOption = False, project: ProjectOption = None) -> None:
+    """Show all that is known of a material.
+
+    Example: interplay material show 4f6b2c
+    """
+    with open_workspace(project) as workspace, workspace.database.session() as session:
+        document = _full_document(session, find_material(session, material))
+    show(document, _tree_lines(document), as_json)
+
+
+@app.command("overrule")
+def overrule_command(
+    material: MaterialArgument,
+    keep: Annotated[bool | None, typer.Option("--keep/--drop", help="What it shall be.")] = None,
+    reason: Annotated[str, typer.Option(help="Why, in words; it is kept with the change.")] = "",
+    version: Annotated[
+        int | None, typer.Option(help="Only if the material still has this version (see 'show').")
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="Who decides; else the name you are logged in with.")] = None,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Keep a material that a filter dropped, or drop one that was kept.
+
+    Example: interplay material overrule 4f6b2c --keep --reason "The dark is the point of this picture."
+    """
+    if keep is None:
+        raise typer.BadParameter("say --keep or --drop")
+    with open_workspace(project) as workspace, workspace.database.session() as session:
+        found = find_material(session, material)
+        ruling = Overrule(keep, reason, by or getpass.getuser())
+        changed = overrule(session, found.id, found.version if version is None else version, ruling)
+        document = _material_document(changed)
+    show(document, [f"{changed.sha256[:HANDLE]} is {changed.state.value} now (version {changed.version})"], as_json)
+
+
+@app.command("duplicates")
+def duplicates_command(as_json: JsonOption = False, project: ProjectOption = None) -> None:
+    """List groups of materials that show or sound the same, with the evidence.
+
+    Example: interplay material duplicates
+    """
+    with open_workspace(project) as workspace, workspace.database.session() as session:
+        document = [_group_document(session, group) for group in duplicate_groups(session)]
+    lines = []
+    for number, group in enumerate(document, start=1):
+        lines.append(f"group {number}: {len(group['materials'])} {group['materials'][0]['modality']} materials")
+        lines += [f"  {one['sha256'][:HANDLE]}  {one['state']:<9}  {one['origin']}" for one in group["materials"]]
+        lines += [
+            f"  {link['first'][:HANDLE]} = {link['second'][:HANDLE]}  {link['method']}, distance {link['distance']:.3f}"
+            for link in group["links"]
+        ]
+    show(document, lines or ["no duplicates"], as_json)
+
+
+def _own_places(project: Project) -> set[Path]:
+    """The project's own files and local stores, which are no materials."""
+    names = (PROJECT_FILE, "interplay.db", "interplay.db-wal", "interplay.db-shm", "journal")
+    places = [project.root / name for name in names] + [Path(project.blobs_url), Path(project.facts_url)]
+    return {place.resolve() for place in places}
+
+
+def _ingest_document(report: IngestReport, dry_run: bool) -> dict[str, Any]:
+    return {
+        "dry_run": dry_run,
+        "run_id": report.run_id,
+        "counts": report.counts,
+        "taken": [vars(one) for one in report.taken],
+        "failures": [vars(one) for one in report.rejected],
+    }
+
+
+def _ingest_lines(report: IngestReport, dry_run: bool) -> list[str]:
+    lines = [f"failed: {one.origin}: {one.reason}: {one.message}" for one in report.rejected]
+    dropped = [one for one in report.taken if one.is_new and one.state == MaterialState.DROPPED]
+    lines += [f"dropped: {one.origin}: {one.drop_reason}: {one.drop_measure}" for one in dropped]
+    counts = report.counts
+    why_dropped = _tally(str(one.drop_reason) for one in dropped)
+    why_failed = _tally(one.reason for one in report.rejected)
+    summary = (
+        f"{'would be ' if dry_run else ''}new {counts['new']} (of them dropped {counts['dropped']}{why_dropped}), "
+        f"known {counts['known']}, failed {counts['failed']}{why_failed}; "
+        f"sounds taken out of videos {counts['sounds']}"
+    )
+    return [*lines, summary if dry_run else f"{summary}; new duplicate links {counts['duplicate_links']}"]
+
+
+def _tally(reasons: Any) -> str:
+    counted = Counter(reasons)
+    return ": " + ", ".join(f"{reason} {count}" for reason, count in sorted(counted.items())) if counted else ""
+
+
+def _material_document(material: Material) -> dict[str, Any]:
+    return {
+        "id": material.id,
+        "sha256": material.sha256,
+        "state": material.state.value,
+        "version": material.version,
+        "media": material.media,
+        "drop_reason": material.drop_reason,
+        "drop_class": CLASS_OF_REASON.get(material.drop_reason or ""),
+        "drop_measure": material.drop_measure,
+        "parent_id": material.parent_id,
+        "parent_offset_s": material.parent_offset_s,
+        "original_kept": material.original_kept,
+        "tags": material.tags,
+        "audio_type": material.audio_type,
+        "audio_content": material.audio_content,
+        "audio_content_by": material.audio_content_by,
+        "created_at": material.created_at.isoformat(),
+    }
+
+
+def _full_document(session: Session, material: Material) -> dict[str, Any]:
+    sound = sound_of(session, material)
+    return _material_document(material) | {
+        "run_id": material.run_id,
+        "sound_id": sound.id if sound else None,
+        "measures": material.measures,
+        "sources": [
+            source.model_dump(mode="json", exclude={"id", "material_id"}) for source in sources_of(session, material.id)
+        ],
+        "duplicates": [link.model_dump(mode="json", exclude={"id"}) for link in links_of(session, material.id)],
+        "events": [
+            event.model_dump(mode="json", include={"at", "actor", "action", "detail"})
+            for event in events.history(session, "material", material.id)
+        ],
+    }
+
+
+def _group_document(session: Session, group: list[str]) -> dict[str, Any]:
+    members: dict[str, Material] = {}
+    links: list[DuplicateLink] = []
+    for ids in chunked(group):
+        members |= {one.id: one for one in session.exec(select(Material).where(col(Material.id).in_(ids)))}
+        links += session.exec(select(DuplicateLink).where(col(DuplicateLink.first_id).in_(ids)))
+    return {
+        "materials": [
+            {
+                "id": material_id,
+                "sha256": members[material_id].sha256,
+                "modality": members[material_id].modality,
+                "state": members[material_id].state.value,
+                "origin": _first_origin(sources_of(session, material_id)),
+            }
+            for material_id in group
+        ],
+        "links": [
+            {
+                "first": members[link.first_id].sha256,
+                "second": members[link.second_id].sha256,
+                "method": link.method,
+                "distance": link.distance,
+            }
+            for link in sorted(links, key=lambda link: (link.distance, link.first_id, link.second_id))
+        ],
+    }
+
+
+def _first_origin(sources: list[MaterialSource]) -> str | None:
+    return sources[0].origin if sources else None
+
+
+def _size(material: Material) -> str:
+    ref = material.media_ref
+    sides = f"{ref.width_px}x{ref.height_px}" if ref.width_px else ""
+    length = f"{ref.duration_s:.2f} s" if ref.duration_s else ""
+    return " ".join(part for part in (sides, length) if part)
+
+
+def _tree_lines(value: Any, indent: str = "") -> list[str]:
+    """A JSON value as indented lines; what is None or empty is left out."""
+    lines: list[str] = []
+    for key, held in value.items() if isinstance(value, dict) else (("-", one) for one in value):
+        if held is None or held in ({}, []):
+            continue
+        if isinstance(held, dict | list):
+            lines += [f"{indent}{key}:" if key != "-" else f"{indent}-", *_tree_lines(held, indent + "  ")]
+        else:
+            lines.append(f"{indent}{key}: {held}" if key != "-" else f"{indent}- {held}")
+    return lines

@@ -1,0 +1,114 @@
+"""Perceptual hashes: what media look or sound like, in bits that survive re-encoding and resizing.
+
+All are pHash (the signs of the low frequencies of a cosine transform) from imagehash: of a picture, of a frame each
+second, of the spectrogram of each half second.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import imagehash
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from core.content import Modality
+
+IMAGE_METHOD = "image_hash@1"
+VIDEO_METHOD = "video_hash@1"
+AUDIO_METHOD = "audio_hash@1"
+METHOD_OF_MODALITY = {
+    Modality.IMAGE: IMAGE_METHOD,
+    Modality.VIDEO: VIDEO_METHOD,
+    Modality.AUDIO: AUDIO_METHOD,
+}
+
+IMAGE_SIDE_PX = 256
+FLAT_SPREAD = 1.0
+"""Below this standard deviation of luma there is nothing to hash but noise."""
+TURNS = (None, *Image.Transpose)
+"""The eight ways to turn and mirror a picture; the first leaves it as it is."""
+
+AUDIO_RATE_HZ = 8000
+"""Even telephone speech has this rate, so that every sound is compared over the same band."""
+_WINDOW = 512
+_HOP = 128
+_COLUMNS = 64
+_FFT = 1024
+_BANDS = 32
+_BAND_EDGES_HZ = (150.0, 3600.0)
+_RANGE_DB = 50.0
+_QUIET = 10**-2.5
+_STEP = _HOP * _COLUMNS // 2
+
+Samples = npt.NDArray[np.float32]
+
+
+def image_looks(image: Image.Image) -> dict[str, Any]:
+    """pHash and dHash under all quarter turns and mirrorings, in the order of `TURNS`; nothing for a flat picture."""
+    grey = image.convert("L")
+    grey.thumbnail((IMAGE_SIDE_PX, IMAGE_SIDE_PX), Image.Resampling.LANCZOS)
+    if np.asarray(grey).std() < FLAT_SPREAD:
+        return {IMAGE_METHOD: None}
+    turned = [grey if turn is None else grey.transpose(turn) for turn in TURNS]
+    hashes = {
+        "phash": [str(imagehash.phash(one)) for one in turned],
+        "dhash": [str(imagehash.dhash(one)) for one in turned],
+    }
+    return {IMAGE_METHOD: hashes}
+
+
+def video_looks(frames: Iterable[Image.Image]) -> dict[str, Any]:
+    """pHash of each frame, which stand a second apart; None for flat ones."""
+    hashes = [None if np.asarray(frame).std() < FLAT_SPREAD else str(imagehash.phash(frame)) for frame in frames]
+    return {VIDEO_METHOD: {"first": 0, "hashes": hashes}}
+
+
+def audio_looks(samples: Samples) -> dict[str, Any]:
+    """pHash (256 bits) of the spectrogram of each second, half a second apart; None for what is much quieter.
+
+    The grid lies around the sound's centre of energy, which codecs that add a delay or padding leave on the same spot
+    of the sound, to a fraction of a sample.
+
+    Args:
+        samples: Mono at 8 kHz, shape (samples,).
+    """
+    energy = np.square(samples, dtype=np.float64)
+    total = energy.sum()
+    if total == 0:
+        return {AUDIO_METHOD: {"first": 0, "hashes": []}}
+    centre = round(float(energy @ np.arange(len(samples)) / total))
+    before, behind = centre // _STEP + 1, (len(samples) - centre) // _STEP + 1
+    margin = _STEP + _WINDOW
+    padded = np.pad(samples, (margin + (before + 1) * _STEP, margin + (behind + 1) * _STEP))
+    origin = centre + (before + 1) * _STEP + margin
+    spectra = [_spectrum(padded, origin + place * _STEP) for place in range(-before, behind + 1)]
+    loudest = max(spectrum.sum() for spectrum in spectra)
+    hashes = [_spectral_hash(spectrum) if spectrum.sum() >= loudest * _QUIET else None for spectrum in spectra]
+    return {AUDIO_METHOD: {"first": -before, "hashes": hashes}}
+
+
+def _spectrum(samples: Samples, centre: int) -> npt.NDArray[np.float64]:
+    """Power in 32 bands (rows) of 64 windows (columns) around a sample."""
+    start = centre - _STEP - _WINDOW // 2
+    piece = samples[start : start + 2 * _STEP + _WINDOW]
+    windows = np.lib.stride_tricks.sliding_window_view(piece, _WINDOW)[::_HOP][:_COLUMNS]
+    power = np.abs(np.fft.rfft(windows * np.hanning(_WINDOW), n=_FFT)) ** 2
+    return (power @ _band_weights()).T
+
+
+def _band_weights() -> npt.NDArray[np.float64]:
+    """Triangles of equal width in log frequency: (frequencies, bands), each band sums to 1."""
+    edges = np.geomspace(*_BAND_EDGES_HZ, _BANDS + 2)
+    low, middle, high = edges[:-2], edges[1:-1], edges[2:]
+    frequencies = np.fft.rfftfreq(_FFT, 1 / AUDIO_RATE_HZ)[:, np.newaxis]
+    weights = np.maximum(0, np.minimum((frequencies - low) / (middle - low), (high - frequencies) / (high - middle)))
+    normed: npt.NDArray[np.float64] = weights / np.maximum(weights.sum(axis=0), 1e-9)
+    return normed
+
+
+def _spectral_hash(spectrum: npt.NDArray[np.float64]) -> str:
+    levels_db = 10 * np.log10(spectrum + 1e-12)
+    above_floor = np.maximum(levels_db - levels_db.max() + _RANGE_DB, 0) / _RANGE_DB
+    picture = Image.fromarray(np.round(above_floor * 255).astype(np.uint8))
+    return str(imagehash.phash(picture, hash_size=16, highfreq_factor=2))

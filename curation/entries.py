@@ -1,0 +1,129 @@
+"""Which files an ingest takes: named ones, and those in named folders."""
+
+import os
+import stat
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Self
+
+from core.errors import InterplayError
+
+
+class MissingPath(InterplayError):
+    """A path that was named is not there, or is no place on this machine."""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What people say of a file: where it is from, who made it, what is in it.
+
+    `caption` describes the file itself, `audio_content` what is heard in it (of a video, in its sound).
+    """
+
+    source: str | None = None
+    licence: str | None = None
+    author: str | None = None
+    consent_id: str | None = None
+    tags: tuple[str, ...] = ()
+    caption: str | None = None
+    audio_content: str | None = None
+    audio_type: str | None = None
+
+    def filled_from(self, other: Self) -> Self:
+        """These claims, and where they are silent the other ones."""
+        return replace(self, **{f.name: getattr(self, f.name) or getattr(other, f.name) for f in fields(self)})
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file to take: where it lies, and its name in the library, as it was given."""
+
+    path: Path
+    origin: str
+    claims: Claims
+
+    def filled_from(self, claims: Claims) -> Self:
+        """The entry, with the other claims where its own are silent."""
+        return replace(self, claims=self.claims.filled_from(claims))
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A file that is not taken, with a reason code and the reason in words."""
+
+    origin: str
+    reason: str
+    message: str
+
+
+def gather(
+    paths: Iterable[Path], claims: Claims, own_places: Collection[Path] = ()
+) -> tuple[list[Entry], list[Rejected]]:
+    """Files that are named, and all files in folders that are named, by name; each once.
+
+    In folders, files and folders whose name begins with a dot are passed over, and so are `own_places` (the project's
+    own stores, resolved). Symbolic links that lead out of the folder are rejected; those that stay inside count as
+    files, and linked folders inside are found under their own names. A link that is named itself is followed.
+
+    Raises:
+        MissingPath: A named path does not exist, or is an address.
+    """
+    entries: dict[str, Entry] = {}
+    rejected: list[Rejected] = []
+    for path in paths:
+        _check_there(path)
+        for found in _walk(path, own_places) if path.is_dir() else [_check_regular(path, str(path))]:
+            if isinstance(found, Rejected):
+                rejected.append(found)
+            else:
+                entries.setdefault(found.as_posix(), Entry(found, found.as_posix(), claims))
+    return list(entries.values()), rejected
+
+
+def leads_out(path: Path, root: Path) -> bool:
+    """Whether a path ends, all symbolic links followed, outside a folder (itself resolved)."""
+    return not path.resolve().is_relative_to(root)
+
+
+def _check_there(path: Path) -> None:
+    if str(path).lower().startswith(("http:/", "https:/")):
+        raise MissingPath(f"{path} is an address; download the file and give its path")
+    if not path.exists():
+        raise MissingPath(f"{path} does not exist; check the spelling, or the folder you are in")
+
+
+def _walk(folder: Path, own_places: Collection[Path]) -> Iterator[Path | Rejected]:
+    root = folder.resolve()
+    problems: list[OSError] = []
+    for place, folders, files in os.walk(folder, onerror=problems.append):
+        here = Path(place)
+        for name in sorted(folders):
+            if (here / name).is_symlink() and not name.startswith(".") and leads_out(here / name, root):
+                yield _outside(here / name)
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(".") and (here / name).resolve() not in own_places
+        )
+        for name in sorted(files):
+            path = here / name
+            if name.startswith(".") or path.resolve() in own_places:
+                continue
+            yield _outside(path) if leads_out(path, root) else _check_regular(path, path.as_posix())
+    for problem in problems:
+        yield Rejected(str(problem.filename), "unreadable", f"the folder cannot be read: {problem.strerror}")
+
+
+def _outside(path: Path) -> Rejected:
+    message = f"a symbolic link that leads out of the folder, to {path.resolve()}; give that file itself"
+    return Rejected(path.as_posix(), "outside_folder", message)
+
+
+def _check_regular(path: Path, origin: str) -> Path | Rejected:
+    """The path, when there is an ordinary file; opening a pipe or a device could wait for ever."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        return Rejected(origin, "unreadable", f"the file cannot be read: {error.strerror}")
+    if not stat.S_ISREG(mode):
+        return Rejected(origin, "not_a_file", "a pipe, socket or device, not an ordinary file")
+    return path

@@ -1,0 +1,34 @@
+"""Where the filters draw the line."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Limits of all filters, under one version that is stored with every judgement.
+
+    They are lenient: what they drop cannot be used, what they keep may still be poor. Lengths in pixels, times in
+    seconds, luma and its spread on the scale 0 to 255, loudness in LUFS, levels in dB of full scale, shares in [0, 1].
+    """
+
+    version: str = "1"
+
+    image_side_min_px: int = 64
+    image_aspect_max: float = 8.0
+    image_laplacian_variance_min: float = 2.0
+    image_bright_min: float = 30.0
+    image_dark_max: float = 240.0
+    image_spread_min: float = 1.0
+
+    audio_duration_min_s: float = 0.05
+    audio_loudness_min_lufs: float = -60.0
+    audio_clipped_share_max: float = 0.25
+    audio_block_silent_db: float = -60.0
+    audio_silent_share_max: float = 0.995
+
+    video_duration_min_s: float = 0.3
+    video_bright_min: float = 32.0
+    video_change_min: float = 8.0
+
+
+DEFAULT_THRESHOLDS = Thresholds()

@@ -1,0 +1,263 @@
+"""Ingest: from files to materials. Ask what is known, examine the rest, store bytes, then rows."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
+
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import col, select
+
+from core.errors import InterplayError, UnknownName
+from core.executor import map_units
+from core.grading import Failure, Outcome
+from core.ids import Clock, utc_now
+from core.media.guard import Guard
+from core.media.limits import MediaLimits
+from core.progress import progress
+from curation.dedupe.link import link_duplicates
+from curation.entries import Entry, Rejected
+from curation.filters.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from curation.materials import chunked
+from curation.shelve import Shelver, shelve, state_of
+from curation.workbench import Job, Prepared, StoreRefused, Unit, Workbench, identify
+from warehouse.database import Database
+from warehouse.runs import open_run
+from warehouse.tables import Consent, Material, MaterialState
+from warehouse.workspace import Workspace
+
+COMMAND = "material ingest"
+T = TypeVar("T")
+
+
+class NothingToIngest(InterplayError):
+    """No file was named, or there is none in the folders that were."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A file that is in the library now (in a dry run: would be)."""
+
+    origin: str
+    sha256: str
+    is_new: bool
+    state: str
+    drop_reason: str | None = None
+    drop_measure: str | None = None
+
+
+@dataclass
+class IngestReport:
+    """What became of every file. `sounds` came out of new videos and are materials of their own."""
+
+    taken: list[Taken] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+    sounds: int = 0
+    duplicate_links: int = 0
+    run_id: str | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many files are new, known, dropped (of the new ones) and failed; sounds; new duplicate links."""
+        new = [one for one in self.taken if one.is_new]
+        return {
+            "new": len(new),
+            "known": len(self.taken) - len(new),
+            "dropped": sum(one.state == MaterialState.DROPPED for one in new),
+            "failed": len(self.rejected),
+            "sounds": self.sounds,
+            "duplicate_links": self.duplicate_links,
+        }
+
+
+def ingest(
+    workspace: Workspace,
+    entries: Sequence[Entry],
+    rejected: Sequence[Rejected] = (),
+    called_with: Mapping[str, Any] | None = None,
+    dry_run: bool = False,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    clock: Clock = utc_now,
+) -> IngestReport:
+    """Bring files into the library.
+
+    Each file enters in one transaction, after its bytes are stored; so this can stop at any moment, and the same call
+    does what is missing. A dry run examines everything and writes nothing.
+
+    Args:
+        workspace: The opened project.
+        entries: Files to take.
+        rejected: Files already found not to be taken; they are noted with the others.
+        called_with: What the run is to remember of how it was called.
+        dry_run: Write nothing.
+        thresholds: Of the filters.
+        clock: For the rows' times.
+
+    Raises:
+        NothingToIngest: There are no files at all.
+        UnknownName: A file claims a consent that does not exist.
+        OSError: The store cannot be written.
+    """
+    if not entries and not rejected:
+        raise NothingToIngest(
+            "there is no file to ingest; name files, or folders that hold some (hidden ones are skipped)"
+        )
+    _check_consents(workspace.database, entries)
+    if dry_run:
+        return _Ingest(workspace, None, thresholds, clock).run(entries, rejected)
+    remembered = {**(called_with or {}), "thresholds": asdict(thresholds)}
+    with open_run(workspace.database, COMMAND, remembered, clock=clock) as run:
+        report = _Ingest(workspace, run.id, thresholds, clock).run(entries, rejected)
+        report.duplicate_links = link_duplicates(workspace.database, run.id)
+        run.summary = report.counts
+    return report
+
+
+class _Ingest:
+    """One call of `ingest`; without a run id it is dry."""
+
+    def __init__(self, workspace: Workspace, run_id: str | None, thresholds: Thresholds, clock: Clock) -> None:
+        self._workspace, self._run_id, self._thresholds, self._clock = workspace, run_id, thresholds, clock
+        settings = workspace.project.settings
+        self._limits = MediaLimits(max_bytes=settings.max_file_bytes, max_duration_s=settings.max_duration_s)
+        self._report = IngestReport(run_id=run_id)
+
+    def run(self, entries: Sequence[Entry], rejected: Sequence[Rejected]) -> IngestReport:
+        for one in rejected:
+            self._reject(one)
+        jobs = self._identify(entries)
+        settled = self._settled([job.sha256 for job in jobs])
+        for job in jobs:
+            if job.sha256 in settled:
+                self._add_sources(job, settled[job.sha256])
+        pending = [job for job in jobs if job.sha256 not in settled]
+        with (
+            progress("Ingesting", sum(len(job.entries) for job in pending)) as ticker,
+            # An error in here ends the workers at once, not when the error's traceback is forgotten.
+            closing(self._prepare(pending)) as prepared,
+        ):
+            for job, outcome in prepared:
+                self._finish(job, outcome)
+                ticker.advance(len(job.entries))
+        return self._report
+
+    def _identify(self, entries: Sequence[Entry]) -> list[Job]:
+        """Files by their bytes, in the order of the first of each."""
+        # Threads of this process: hashing lets others run, and these paths are this machine's.
+        workers = self._workspace.project.workers
+        digests = map_units(partial(identify, limits=self._limits), entries, backend="threads", workers=workers)
+        found = {entry.origin: outcome.unwrap() for entry, outcome in digests}
+        by_sha256: dict[str, list[Entry]] = {}
+        for entry in entries:
+            digest = found[entry.origin]
+            if isinstance(digest, Rejected):
+                self._reject(digest)
+            else:
+                by_sha256.setdefault(digest, []).append(entry)
+        return [Job(sha256, tuple(same)) for sha256, same in by_sha256.items()]
+
+    def _settled(self, digests: Sequence[str]) -> dict[str, Material]:
+        """The materials of these bytes, but for those whose working copies are no longer in the store."""
+        found: dict[str, Material] = {}
+        with self._workspace.database.session() as session:
+            for chunk in chunked(digests):
+                for material in session.exec(select(Material).where(col(Material.sha256).in_(chunk))):
+                    found[material.sha256] = material
+        return {sha256: material for sha256, material in found.items() if self._is_whole(material)}
+
+    def _is_whole(self, material: Material) -> bool:
+        names = [material.media["sha256"], material.measures.get("sound", {}).get("sha256")]
+        is_stored = all(self._workspace.blobs.exists(name) for name in names if name)
+        return is_stored or material.state == MaterialState.WITHDRAWN
+
+    def _prepare(self, jobs: Sequence[Job]) -> Generator[tuple[Job, Outcome[Unit]]]:
+        if not jobs:
+            return
+        project, is_dry = self._workspace.project, self._run_id is None
+        seals = project.settings.originals == "sealed"
+        bench = Workbench(
+            limits=self._limits,
+            thresholds=self._thresholds,
+            blobs=None if is_dry else self._workspace.blobs,
+            originals=self._workspace.originals if seals and not is_dry else None,
+        )
+        if project.settings.executor in ("ray", "dask"):
+            yield from map_units(bench, jobs, backend=project.settings.executor, workers=project.workers)
+            return
+        # The guard's processes are the local workers; threads wait for them, and store what they made.
+        workers = min(project.workers, len(jobs))
+        with Guard(workers, self._limits) as guard:
+            yield from map_units(replace(bench, guard=guard), jobs, backend="threads", workers=workers)
+
+    def _finish(self, job: Job, outcome: Outcome[Unit]) -> None:
+        unit = outcome.value if outcome.failure is None else _as_rejected(job, outcome.failure)
+        match unit:
+            case StoreRefused():
+                raise OSError(unit.number, unit.message, unit.place)
+            case Rejected():
+                for entry in job.entries:
+                    self._reject(replace(unit, origin=entry.origin))
+            case Prepared():
+                self._add_material(job, unit)
+
+    def _add_material(self, job: Job, prepared: Prepared) -> None:
+        main, sound = prepared.examination.main, prepared.examination.sound
+        state, is_new = state_of(main), True
+        if self._run_id is not None:
+            material, is_new = self._transaction(
+                lambda shelver: shelve(shelver, job.sha256, job.entries, prepared.examination, prepared.original_kept)
+            )
+            state = material.state
+        self._report.sounds += bool(is_new and sound)
+        for place, entry in enumerate(job.entries):
+            first = is_new and place == 0
+            self._report.taken.append(
+                Taken(entry.origin, job.sha256, first, state.value, main.drop_reason, main.drop_measure)
+            )
+
+    def _add_sources(self, job: Job, material: Material) -> None:
+        if material.state == MaterialState.WITHDRAWN:
+            for entry in job.entries:
+                self._reject(
+                    Rejected(entry.origin, "withdrawn", "who gave these bytes has withdrawn them; leave them out")
+                )
+            return
+        if self._run_id is not None:
+            self._transaction(lambda shelver: shelve(shelver, job.sha256, job.entries, None, False))
+        for entry in job.entries:
+            self._report.taken.append(
+                Taken(
+                    entry.origin, job.sha256, False, material.state.value, material.drop_reason, material.drop_measure
+                )
+            )
+
+    def _reject(self, rejected: Rejected) -> None:
+        self._report.rejected.append(rejected)
+        if self._run_id is not None:
+            self._transaction(lambda shelver: shelver.reject(rejected))
+
+    def _transaction(self, write: Callable[[Shelver], T]) -> T:
+        """Write one file's rows; once more when another process wrote the same file's at the same moment."""
+        assert self._run_id is not None
+        try:
+            with self._workspace.database.session() as session:
+                return write(Shelver(session, self._run_id, self._clock))
+        except IntegrityError:
+            with self._workspace.database.session() as session:
+                return write(Shelver(session, self._run_id, self._clock))
+
+
+def _as_rejected(job: Job, failure: Failure) -> Rejected:
+    lines = failure.message.strip().splitlines() or [""]
+    return Rejected(job.entries[0].origin, failure.kind.value, lines[-1])
+
+
+def _check_consents(database: Database, entries: Sequence[Entry]) -> None:
+    claimed = {entry.claims.consent_id for entry in entries} - {None}
+    if not claimed:
+        return
+    with database.session() as session:
+        known = set(session.exec(select(Consent.id)))
+    for consent_id in sorted(claimed - known, key=str):
+        raise UnknownName("consent", str(consent_id), known)

@@ -1,0 +1,159 @@
+"""Manifests: a CSV or JSONL file that says for each media file where it is from and what is in it."""
+
+import csv
+import difflib
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from core.errors import InterplayError
+from curation.entries import Claims, Entry, Rejected, leads_out
+
+COLUMNS = ("path", "source", "licence", "author", "tags", "consent", "caption", "audio_content", "audio_type")
+AUDIO_TYPES = ("speech", "environment", "music")
+TAG_SEPARATOR = ";"
+
+Row = tuple[int, Mapping[str, Any]]
+
+
+class BadManifest(InterplayError):
+    """A manifest that cannot be read: says file, line, column, and the mend."""
+
+    def __init__(self, file: Path, problem: str, line: int | None = None, column: str | None = None) -> None:
+        where = "".join([f", line {line}" if line else "", f", column {column!r}" if column else ""])
+        super().__init__(f"{file}{where}: {problem}")
+
+
+def read_manifest(file: Path) -> tuple[list[Entry], list[Rejected]]:
+    """Entries in the manifest's order; files that are not there, or lie outside its folder through a link, rejected.
+
+    Columns: `path` (relative to the manifest, inside its folder), and as wanted `source`, `licence`, `author`, `tags`
+    (separated by ';', in JSONL also a list), `consent` (id), `caption`, `audio_content`, `audio_type` (speech,
+    environment or music).
+
+    Raises:
+        BadManifest: It cannot be read, has an unknown column or an impossible value, names a file twice or one
+            outside its folder.
+    """
+    entries: dict[str, Entry] = {}
+    rejected: list[Rejected] = []
+    root = file.parent.resolve()
+    for line, row in _rows(file):
+        entry = _entry(file, line, row)
+        if entry.origin in entries:
+            raise BadManifest(file, f"{row['path']!r} stands here a second time; keep one line of it", line, "path")
+        entries[entry.origin] = entry
+        if not entry.path.is_file():
+            rejected.append(Rejected(entry.origin, "missing", f"{file}, line {line}: there is no such file"))
+        elif leads_out(entry.path, root):
+            message = (
+                f"{file}, line {line}: a symbolic link that leads out of the manifest's folder; copy the file there"
+            )
+            rejected.append(Rejected(entry.origin, "outside_folder", message))
+    bad = {one.origin for one in rejected}
+    return [entry for entry in entries.values() if entry.origin not in bad], rejected
+
+
+def _rows(file: Path) -> Iterator[Row]:
+    readers = {".csv": _csv_rows, ".jsonl": _jsonl_rows}
+    if file.suffix.lower() not in readers:
+        raise BadManifest(file, "a manifest is a .csv or a .jsonl file; rename or convert it")
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise BadManifest(file, f"cannot be read ({error.strerror}); check the path") from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BadManifest(file, "not UTF-8 text; save the file as UTF-8", line) from error
+    rows = list(readers[file.suffix.lower()](file, text))
+    if not rows:
+        raise BadManifest(file, "there is no entry in it; write one line for each file")
+    yield from rows
+
+
+def _csv_rows(file: Path, text: str) -> Iterator[Row]:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    header: list[str] | None = None
+    line = 1
+    try:
+        for cells in reader:
+            begun, line = line, reader.line_num + 1
+            if not any(cell.strip() for cell in cells):
+                continue
+            if header is None:
+                header = [cell.strip() for cell in cells]
+                _check_columns(file, begun, header)
+                continue
+            if len(cells) != len(header):
+                problem = f"{len(cells)} cells under {len(header)} columns; put text with commas into double quotes"
+                raise BadManifest(file, problem, begun)
+            yield begun, dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise BadManifest(file, f"not readable as CSV ({error}); check the double quotes from here on", line) from error
+
+
+def _jsonl_rows(file: Path, text: str) -> Iterator[Row]:
+    for line, written in enumerate(text.split("\n"), start=1):
+        if not written.strip():
+            continue
+        try:
+            row = json.loads(written)
+        except json.JSONDecodeError as error:
+            raise BadManifest(file, f"not readable as JSON ({error.msg} at character {error.colno})", line) from error
+        if not isinstance(row, dict):
+            raise BadManifest(file, 'each line is one JSON object, as {"path": "a.jpg", "licence": "CC0-1.0"}', line)
+        _check_columns(file, line, list(row))
+        for name, value in row.items():
+            texts = value if isinstance(value, list) and name == "tags" else [value]
+            if value is not None and not all(isinstance(one, str) for one in texts):
+                raise BadManifest(file, f"{json.dumps(value)} is not text; write it in quotes", line, name)
+        yield line, {name: TAG_SEPARATOR.join(v) if isinstance(v, list) else v or "" for name, v in row.items()}
+
+
+def _check_columns(file: Path, line: int, names: list[str]) -> None:
+    for name in names:
+        if name not in COLUMNS:
+            near = difflib.get_close_matches(name.lower(), COLUMNS, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(COLUMNS)}"
+            raise BadManifest(file, f"unknown column; {hint}", line, name)
+        if names.count(name) > 1:
+            raise BadManifest(file, "this column stands here twice; keep one", line, name)
+    if "path" not in names:
+        raise BadManifest(file, "the column 'path' is missing; it names the media file of each line", line)
+
+
+def _entry(file: Path, line: int, row: Mapping[str, str]) -> Entry:
+    value = {name: text.strip() or None for name, text in row.items()}
+    path = _inside(file, line, value.get("path"))
+    audio_type = value.get("audio_type")
+    if audio_type is not None and audio_type not in AUDIO_TYPES:
+        raise BadManifest(file, f"{audio_type!r} is none of {', '.join(AUDIO_TYPES)}", line, "audio_type")
+    tags = [tag.strip() for tag in (value.get("tags") or "").split(TAG_SEPARATOR)]
+    claims = Claims(
+        source=value.get("source"),
+        licence=value.get("licence"),
+        author=value.get("author"),
+        consent_id=value.get("consent"),
+        tags=tuple(tag for tag in tags if tag),
+        caption=value.get("caption"),
+        audio_content=value.get("audio_content"),
+        audio_type=audio_type,
+    )
+    return Entry(path, path.as_posix(), claims)
+
+
+def _inside(file: Path, line: int, written: str | None) -> Path:
+    """The path of a line, lexically inside the manifest's folder."""
+    if written is None:
+        raise BadManifest(file, "is empty; name the media file, relative to the manifest", line, "path")
+    folder = Path(os.path.normpath(file.parent.absolute()))
+    place = Path(os.path.normpath(folder / written))
+    if not place.is_relative_to(folder):
+        problem = f"{written!r} lies outside the manifest's folder; put the file, or the manifest, where it is inside"
+        raise BadManifest(file, problem, line, "path")
+    return file.parent / place.relative_to(folder)

@@ -1,0 +1,105 @@
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from core.content import TextPart
+from core.question import AnswerKey, Choice, Question, QuestionKind, Step
+from evaluation.models.sim.grammar import HINT, Ask, AskKind, Hearing, Sight, ask_text, read
+from evaluation.prompts import render
+
+SIGHTS, HEARINGS = st.sampled_from(list(Sight)), st.sampled_from(list(Hearing))
+ASKS = st.one_of(
+    st.builds(Ask, kind=st.just(AskKind.SUM), sight=SIGHTS, hearing=HEARINGS, modulus=st.integers(2, 20)),
+    st.builds(Ask, kind=st.just(AskKind.SAME), sight=SIGHTS, hearing=HEARINGS),
+    st.builds(Ask, kind=st.just(AskKind.POINTED), hearing=HEARINGS),
+    st.builds(Ask, kind=st.just(AskKind.SEEN), sight=SIGHTS),
+    st.builds(Ask, kind=st.just(AskKind.HEARD), hearing=HEARINGS),
+    st.builds(Ask, kind=st.just(AskKind.PLACED), place=st.integers(1, 9)),
+    st.just(Ask(kind=AskKind.PICTURE)),
+    st.just(Ask(kind=AskKind.REPORT)),
+)
+LANGUAGES = st.sampled_from(["en", "zh"])
+
+
+def shown(question):
+    return "\n".join(part.text for message in render(question) for part in message.parts)
+
+
+@given(ASKS, LANGUAGES, st.sampled_from(["", "Mia made this:\n", "这是小明做的："]))
+def test_every_question_that_can_be_written_is_read(ask, language, before):
+    assert read(f"{before}{ask_text(ask, language)}\n").asks == (ask,)
+
+
+@given(ASKS)
+def test_line_breaks_and_case_do_not_matter(ask):
+    assert read(ask_text(ask, "en").replace(" ", "\n ").upper()).asks == (ask,)
+
+
+@given(ASKS, LANGUAGES, st.lists(st.integers(0, 99), min_size=2, max_size=8, unique=True))
+def test_options_are_read_as_the_prompts_show_them(ask, language, numbers):
+    question = Question(
+        prompt=(TextPart(text=ask_text(ask, language)),),
+        kind=QuestionKind.CHOICE,
+        choices=tuple(Choice(text=str(number)) for number in numbers),
+        answer=AnswerKey(correct=(0,)),
+        task_type="counting",
+        language=language,
+    )
+    understood = read(shown(question))
+    assert (understood.asks, understood.language) == ((ask,), language)
+    assert understood.choices == tuple(("ABCDEFGH"[place], str(number)) for place, number in enumerate(numbers))
+
+
+@given(st.lists(ASKS, min_size=3, max_size=3), LANGUAGES)
+def test_steps_are_read_as_the_prompts_show_them(asks, language):
+    question = Question(
+        prompt=(TextPart(text="1. Look and listen." if language == "en" else "请看，请听。"),),
+        kind=QuestionKind.MULTI_STEP,
+        steps=tuple(
+            Step(ask=ask_text(ask, language), points=points, answer=AnswerKey(accepted=("1",)))
+            for ask, points in zip(asks, (3, 3, 4), strict=True)
+        ),
+        task_type="multi_step_reasoning",
+        language=language,
+    )
+    assert read(shown(question)).steps[-3:] == tuple((ask,) for ask in asks)
+
+
+@pytest.mark.parametrize("form", ["{}. {}", "{}) {}", "({}) {}", "（{}） {}", "{}、{}", "{}：{}"])
+def test_forms_of_options(form):
+    text = "\n".join(["Which?", form.format("P", "a cat"), form.format("Q", "a cup of coffee")])
+    assert read(text).choices == (("P", "a cat"), ("Q", "a cup of coffee"))
+
+
+def test_an_unknown_question_asks_for_nothing_known():
+    understood = read("How many sisters does Mia have?\nA. 1\nB. 2")
+    assert (understood.asks, understood.choices) == ((), (("A", "1"), ("B", "2")))
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("How many dots are in the image?", ["dots"]),
+        ("Repeat the spoken digits.", ["number"]),
+        ("Which code word do you hear?", ["number"]),
+        ("What digits are said, and how many dots do you see?", ["number", "dots"]),
+        ("How many dots do you see, and what number is spoken?", ["dots", "number"]),
+        ("How many beeps are there? If there is no sound, answer none.", ["beeps"]),
+        ("图中有几个圆点？录音里说的数字是什么？", ["dots", "number"]),
+        ("请复述听到的口令。", ["number"]),
+    ],
+)
+def test_canaries_in_other_words_are_read_in_order(text, kinds):
+    assert [ask.sight or ask.hearing for ask in read(text).asks] == kinds
+
+
+def test_hints_are_read_in_both_languages():
+    assert read("What?\n" + HINT["en"].format(answer="a cup of coffee")).hint == "a cup of coffee"
+    assert read("什么？" + HINT["zh"].format(answer="一杯咖啡")).hint == "一杯咖啡"
+    assert read("Give no hint: just the answer.").hint is None
+
+
+def test_the_subject_is_the_same_for_every_order_of_options_and_every_note_about_missing_media():
+    first = read("Look: [image not provided]\nWhat is it?\nA. a cat\nB. a dog")
+    second = read("Look: \nWhat is it?\nA. a dog\nB. a cat")
+    assert first.subject == second.subject == "Look: What is it?"

@@ -1,0 +1,353 @@
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from core.content import Modality
+from core.media.errors import MediaError
+from evaluation.models.sim import stimuli
+from evaluation.models.sim.grammar import CAPTIONS, HINT, PHOTO_CAPTION, Ask, AskKind, Hearing, Sight, ask_text
+from evaluation.models.sim.member import Knobs, Member, Perceiver, SeenMedia, SimulatedFailure, SimulatedTimeout
+from interplay.demo_media import collect, digit_clip, digits, gallery, photos
+
+K = 4
+SUM = Ask(kind=AskKind.SUM, sight=Sight.DOTS, hearing=Hearing.NUMBER, modulus=K)
+TURNED = "\nA. 2\nB. 3\nC. 0\nD. 1\nAnswer with the letter, as 'Answer: X'."
+OPTIONS = "\nA. 0\nB. 1\nC. 2\nD. 3\nAnswer with the letter, as 'Answer: X'."
+
+
+@pytest.fixture(scope="module")
+def media(tmp_path_factory):
+    return collect(tmp_path_factory.mktemp("media"))
+
+
+@pytest.fixture(scope="module")
+def perceiver(media):
+    return Perceiver(gallery(media))
+
+
+@pytest.fixture(scope="module")
+def images():
+    rng = np.random.default_rng(1)
+    return {count: image(stimuli.dots_picture(count, rng)) for count in range(1, 2 * K + 1)}
+
+
+@pytest.fixture(scope="module")
+def voices(media):
+    return {digit: audio(digit_clip([digit], digits(media), seed=digit)) for digit in range(1, 2 * K + 1)}
+
+
+@pytest.fixture(scope="module")
+def grid(media):
+    return image(stimuli.grid_picture([photo.path for photo in photos(media)[:4]]))
+
+
+def image(data):
+    return SeenMedia(modality=Modality.IMAGE, media_type="image/jpeg", data=data)
+
+
+def audio(data):
+    return SeenMedia(modality=Modality.AUDIO, media_type="audio/wav", data=data)
+
+
+def video(data):
+    return SeenMedia(modality=Modality.VIDEO, media_type="video/mp4", data=data)
+
+
+def question(ask, language="en", options=OPTIONS):
+    return ask_text(ask, language) + options
+
+
+def chosen(reply):
+    return "ABCD".index(reply.text.removeprefix("Answer: "))
+
+
+def guesses(perceiver, knobs, texts, options=OPTIONS):
+    """What a member with these knobs answers to questions that it cannot work out."""
+    return [chosen(Member(knobs, perceiver).answer([f"{text}{options}"])) for text in texts]
+
+
+UNKNOWN = [f"How many sisters does person {number} have?" for number in range(400)]
+
+
+class TestTheLaw:
+    """Over all pairs of numbers, each once, a missing modality leaves exactly one in K right."""
+
+    def right(self, perceiver, images, voices, knobs, *, see=True, hear=True):
+        member = Member(knobs, perceiver)
+        right = 0
+        for seen, heard in itertools.product(images, voices):
+            parts = [*([images[seen]] if see else []), *([voices[heard]] if hear else []), question(SUM)]
+            right += chosen(member.answer(parts)) == (seen + heard) % K
+        return right
+
+    @pytest.mark.parametrize("knobs", [Knobs(seed=3), Knobs(seed=4, shared_prior=1), Knobs(seed=5, position_bias=1)])
+    def test_all_is_right_with_all_and_one_in_k_without_either(self, perceiver, images, voices, knobs):
+        pairs = len(images) * len(voices)
+        assert self.right(perceiver, images, voices, knobs) == pairs
+        assert self.right(perceiver, images, voices, knobs, hear=False) == pairs / K
+        assert self.right(perceiver, images, voices, knobs, see=False) == pairs / K
+        assert self.right(perceiver, images, voices, knobs, see=False, hear=False) == pairs / K
+
+    def test_a_left_over_sound_track_answers_what_the_recording_should(self, perceiver, media):
+        ask = Ask(kind=AskKind.SUM, sight=Sight.FLASHES, hearing=Hearing.NUMBER, modulus=K)
+        member = Member(Knobs(), perceiver)
+        with_track, muted = [], []
+        for seen, heard in itertools.product((1, 3), range(1, K + 1)):
+            rng = np.random.default_rng([seen, heard])
+            track = stimuli.spoken([digits(media)[heard]], rng)
+            key = (seen + heard) % K
+            film = stimuli.flashes_video(seen, np.random.default_rng(0), sound=track)
+            with_track.append(chosen(member.answer([video(film), question(ask)])) == key)
+            film = stimuli.flashes_video(seen, np.random.default_rng(0))
+            muted.append(chosen(member.answer([video(film), question(ask)])) == key)
+        assert (sum(with_track), sum(muted)) == (2 * K, 2)
+
+    def test_the_recording_counts_before_the_track(self, perceiver, media, voices):
+        ask = Ask(kind=AskKind.HEARD, hearing=Hearing.NUMBER)
+        film = stimuli.flashes_video(
+            1, np.random.default_rng(0), sound=stimuli.spoken([digits(media)[6]], np.random.default_rng(0))
+        )
+        assert Member(Knobs(), perceiver).answer([video(film), voices[2], question(ask, options="")]).text == "2"
+
+
+class TestAnswers:
+    def test_a_photo_that_a_voice_points_to(self, perceiver, media, grid, voices):
+        ask = Ask(kind=AskKind.POINTED, hearing=Hearing.NUMBER)
+        shown = photos(media)[:4]
+        options = "\n" + "\n".join(f"{label}. {photo.label_zh}" for label, photo in zip("ABCD", shown, strict=True))
+        for place in range(1, 5):
+            reply = Member(Knobs(), perceiver).answer([grid, voices[place], question(ask, "zh", options)])
+            assert reply.text == f"答案：{'ABCD'[place - 1]}"
+
+    def test_without_options_it_answers_freely(self, perceiver, media, grid, voices):
+        ask = Ask(kind=AskKind.POINTED, hearing=Hearing.NUMBER)
+        reply = Member(Knobs(), perceiver).answer([voices[3], grid, question(ask, options="")])
+        assert reply.text == photos(media)[2].label_en
+        reply = Member(Knobs(), perceiver).answer([voices[3], grid, question(ask, options="\nWrite 'Answer: ...'.")])
+        assert reply.text == f"Answer: {photos(media)[2].label_en}"
+
+    def test_photos_that_follow_each_other(self, perceiver, media):
+        film = video(stimuli.photos_video([photo.path for photo in photos(media)[4:8]]))
+        ask = Ask(kind=AskKind.PLACED, place=2)
+        assert Member(Knobs(), perceiver).answer([film, question(ask, options="")]).text == photos(media)[5].label_en
+
+    @pytest.mark.parametrize("labels", ["PQRS", "WXYZ"])
+    def test_any_labels(self, perceiver, images, voices, labels):
+        options = "".join(f"\n{label}. {number}" for label, number in zip(labels, (3, 1, 0, 2), strict=True))
+        reply = Member(Knobs(), perceiver).answer([images[2], voices[4], question(SUM, options=options)])
+        assert reply.text == f"Answer: {labels[3]}"
+
+    def test_steps(self, perceiver, images, voices):
+        asks = [Ask(kind=AskKind.SEEN, sight=Sight.DOTS), Ask(kind=AskKind.HEARD, hearing=Hearing.NUMBER), SUM]
+        english = "\n".join(f"Step {place} (3 points): {ask_text(ask, 'en')}" for place, ask in enumerate(asks, 1))
+        chinese = "\n".join(f"步骤{place}（3分）：{ask_text(ask, 'zh')}" for place, ask in enumerate(asks, 1))
+        member = Member(Knobs(), perceiver)
+        assert member.answer([images[5], voices[6], english]).text == "Step 1: 5\nStep 2: 6\nStep 3: 3"
+        assert member.answer([images[5], voices[6], chinese]).text == "步骤1：5\n步骤2：6\n步骤3：3"
+        strict = Member(Knobs(strict_steps=True), perceiver)
+        assert strict.answer([images[5], english]).text == "Step 1: 5\nStep 2: cannot tell\nStep 3: cannot tell"
+        assert strict.answer([images[5], voices[6], english]) == member.answer([images[5], voices[6], english])
+
+    def test_either_is_enough_when_both_give_the_same(self, perceiver, images, voices):
+        ask = Ask(kind=AskKind.SAME, sight=Sight.DOTS, hearing=Hearing.NUMBER)
+        member = Member(Knobs(), perceiver)
+        assert {member.answer([part, question(ask)]).text for part in (images[3], voices[3])} == {"Answer: D"}
+
+    @pytest.mark.parametrize("language", ["en", "zh"])
+    def test_hints_are_read(self, perceiver, language):
+        for place, option in enumerate("0123"):
+            text = question(SUM, language, options="\n" + HINT[language].format(answer=option) + OPTIONS)
+            assert Member(Knobs(), perceiver).answer([text]).text[-1] == "ABCD"[place]
+
+    @pytest.mark.parametrize("language", ["en", "zh"])
+    def test_captions_stand_in_for_media(self, perceiver, images, language):
+        said = CAPTIONS[Hearing.NUMBER][language].format(count=7)
+        text = f"[audio described in words: {said}]\n{question(SUM, language, '')}"
+        assert Member(Knobs(), perceiver).answer([images[3], text]).text == "2"
+        shown = PHOTO_CAPTION[language].format(place=3, label="a bee")
+        ask = Ask(kind=AskKind.POINTED, hearing=Hearing.BEEPS)
+        heard = CAPTIONS[Hearing.BEEPS][language].format(count=3)
+        assert (
+            Member(Knobs(), perceiver).answer([f"[{shown}] [{heard}]\n{question(ask, language, '')}"]).text == "a bee"
+        )
+
+    def test_media_that_hold_something_else_do_not_help(self, perceiver, grid, media):
+        beeps = audio(stimuli.wav(stimuli.beeps(3, np.random.default_rng(0))))
+        ask = Ask(kind=AskKind.POINTED, hearing=Hearing.NUMBER)
+        options = "".join(f"\n{label}. {photo.label_en}" for label, photo in zip("ABCD", photos(media), strict=False))
+        picks = Counter(
+            Member(Knobs(seed=seed), perceiver).answer([grid, beeps, question(ask, options=options)]).text
+            for seed in range(80)
+        )
+        assert len(picks) == 4
+
+    def test_broken_media_are_an_error(self, perceiver):
+        with pytest.raises(MediaError):
+            Member(Knobs(), perceiver).answer([image(b"broken"), question(SUM)])
+
+
+class TestCanaries:
+    def test_report_in_the_order_received(self, perceiver, media, images):
+        code = audio(digit_clip([4, 0, 7], digits(media), seed=1))
+        film = video(stimuli.flashes_video(2, np.random.default_rng(0)))
+        member = Member(Knobs(), perceiver)
+        for language, nothing in (("en", "none"), ("zh", "无")):
+            text = ask_text(Ask(kind=AskKind.REPORT), language)
+            assert member.answer([text, images[5], code]).text == "5, 407"
+            assert member.answer([text, code, images[5], film]).text == "407, 5, 2"
+            assert member.answer([text]).text == nothing
+
+    def test_other_words_and_a_dropping_endpoint(self, perceiver, media, images):
+        code = audio(digit_clip([9, 2], digits(media), seed=1))
+        text = "How many dots are in the image, and which digits do you hear? Answer none for what is not there."
+        assert Member(Knobs(), perceiver).answer([text, images[6], code]).text == "6, 92"
+        assert Member(Knobs(dropped={"audio"}), perceiver).answer([text, images[6], code]).text == "6, none"
+        assert Member(Knobs(dropped={"image"}), perceiver).answer([text, images[6], code]).text == "none, 92"
+
+
+class TestKnobs:
+    def test_perception_is_the_share_of_right_percepts(self, perceiver, images, voices):
+        for ask, parts in (
+            (Ask(kind=AskKind.SEEN, sight=Sight.DOTS), images),
+            (Ask(kind=AskKind.HEARD, hearing=Hearing.NUMBER), voices),
+        ):
+            text = question(ask, options="")
+            right = [
+                Member(Knobs(seed=seed, perception=0.8), perceiver).answer([part, text]).text == str(number)
+                for number, part in parts.items()
+                for seed in range(60)
+            ]
+            assert binom.ppf(0.0005, len(right), 0.8) <= sum(right) <= binom.ppf(0.9995, len(right), 0.8)
+
+    def test_a_wrong_percept_is_the_same_whatever_is_asked_and_in_whatever_order(self, perceiver, images, voices):
+        wrong = Member(Knobs(perception=0), perceiver)
+        dots = int(wrong.answer([images[4], question(Ask(kind=AskKind.SEEN, sight=Sight.DOTS), options="")]).text)
+        said = int(
+            wrong.answer([voices[4], question(Ask(kind=AskKind.HEARD, hearing=Hearing.NUMBER), options="")]).text
+        )
+        assert dots in (3, 5)
+        assert said != 4
+        for turned in (OPTIONS, "\nA. 1\nB. 2\nC. 3\nD. 0"):
+            label = wrong.answer([images[4], voices[4], question(SUM, options=turned)]).text[-1]
+            assert f"{label}. {(dots + said) % K}" in turned
+
+    def test_a_photo_is_taken_for_another_one(self, perceiver, media, grid):
+        text = question(Ask(kind=AskKind.PLACED, place=1), options="")
+        taken_for = {Member(Knobs(seed=seed, perception=0), perceiver).answer([grid, text]).text for seed in range(40)}
+        labels = {photo.label_en for photo in photos(media)}
+        assert taken_for < labels
+        assert photos(media)[0].label_en not in taken_for
+        assert len(taken_for) > 5
+
+    def test_guesses_without_a_prior_are_even_over_places(self, perceiver):
+        counts = Counter(guesses(perceiver, Knobs(seed=1), UNKNOWN))
+        low, high = binom.ppf([0.0005, 0.9995], len(UNKNOWN), 1 / K)
+        assert all(low <= counts[place] <= high for place in range(K))
+
+    def test_a_shared_prior_is_shared_by_all_and_by_text(self, perceiver):
+        first = guesses(perceiver, Knobs(seed=1, shared_prior=1), UNKNOWN[:60])
+        assert first == guesses(perceiver, Knobs(seed=2, shared_prior=1), UNKNOWN[:60])
+        assert first == [
+            (place + 2) % K for place in guesses(perceiver, Knobs(seed=1, shared_prior=1), UNKNOWN[:60], TURNED)
+        ]
+        assert len(set(first)) == K
+
+    def test_an_own_prior_is_by_text_and_of_one_member(self, perceiver):
+        first = guesses(perceiver, Knobs(seed=1, own_prior=1), UNKNOWN[:60])
+        assert first == [
+            (place + 2) % K for place in guesses(perceiver, Knobs(seed=1, own_prior=1), UNKNOWN[:60], TURNED)
+        ]
+        agreed = sum(
+            a == b for a, b in zip(first, guesses(perceiver, Knobs(seed=2, own_prior=1), UNKNOWN[:60]), strict=True)
+        )
+        assert agreed <= binom.ppf(0.9995, 60, 1 / K)
+
+    def test_the_strength_of_a_prior_is_how_often_it_is_followed(self, perceiver):
+        full = guesses(perceiver, Knobs(seed=1, shared_prior=1), UNKNOWN)
+        half = guesses(perceiver, Knobs(seed=1, shared_prior=0.5), UNKNOWN)
+        expected = 0.5 + 0.5 / K
+        agreed = sum(a == b for a, b in zip(full, half, strict=True))
+        assert binom.ppf(0.0005, len(full), expected) <= agreed <= binom.ppf(0.9995, len(full), expected)
+
+    def test_position_bias_is_a_favourite_place(self, perceiver):
+        counts = Counter(guesses(perceiver, Knobs(seed=1, position_bias=0.6), UNKNOWN))
+        expected = 0.6 + 0.4 / K
+        low, high = binom.ppf([0.0005, 0.9995], len(UNKNOWN), expected)
+        assert low <= counts.most_common(1)[0][1] <= high
+
+    def test_refusals_and_truncations_say_so(self, perceiver, images, voices):
+        parts = [images[1], voices[2], question(SUM)]
+        refused = Member(Knobs(refusal=1), perceiver).answer(parts)
+        assert (refused.stop, "Answer" in refused.text) == ("content_filter", False)
+        cut = Member(Knobs(truncation=1), perceiver).answer(parts)
+        assert (cut.stop, cut.text) == ("max_tokens", "Answ")
+        stops = Counter(Member(Knobs(seed=2, refusal=0.2), perceiver).answer([text]).stop for text in UNKNOWN)
+        assert binom.ppf(0.0005, 400, 0.2) <= stops["content_filter"] <= binom.ppf(0.9995, 400, 0.2)
+
+    def test_errors_come_at_their_rate_and_of_the_kinds_asked_for(self, perceiver):
+        failures = Counter()
+        for text in UNKNOWN:
+            try:
+                Member(Knobs(seed=3, error_rate=0.2, errors=("429", "timeout")), perceiver).answer([text])
+            except SimulatedTimeout:
+                failures["timeout"] += 1
+            except SimulatedFailure as failure:
+                failures[failure.status_code] += 1
+        assert set(failures) == {429, "timeout"}
+        assert binom.ppf(0.0005, 400, 0.2) <= failures.total() <= binom.ppf(0.9995, 400, 0.2)
+
+    def test_another_attempt_may_succeed_and_answers_as_if_nothing_had_been(self, perceiver, images, voices):
+        shaky, steady = (Member(Knobs(seed=3, error_rate=rate), perceiver) for rate in (0.5, 0.0))
+        parts = [images[1], question(SUM)]
+        replies, failed = [], 0
+        for attempt in range(30):
+            try:
+                replies.append(shaky.answer(parts, attempt=attempt))
+            except SimulatedFailure:
+                failed += 1
+        assert failed > 5
+        assert len(replies) > 5
+        assert set(replies) == {steady.answer(parts)}
+
+    def test_dropped_parts_are_as_if_never_sent(self, perceiver, images, voices):
+        parts = [images[1], voices[2], question(SUM)]
+        for dropped, kept in (("audio", [parts[0], parts[2]]), ("image", parts[1:])):
+            for seed in range(10):
+                dropping = Member(Knobs(seed=seed, dropped={dropped}), perceiver)
+                assert dropping.answer(parts) == Member(Knobs(seed=seed), perceiver).answer(kept)
+
+    def test_single_values_from_a_command_line_are_taken(self):
+        knobs = Knobs.model_validate({"dropped": "audio", "errors": 429})
+        assert (knobs.dropped, knobs.errors) == ({Modality.AUDIO}, ("429",))
+
+
+class TestDeterminism:
+    KNOBS = Knobs(
+        seed=9, perception=0.7, shared_prior=0.3, own_prior=0.3, position_bias=0.3, refusal=0.1, truncation=0.1
+    )
+
+    def test_replies_do_not_depend_on_what_ran_before(self, media, images, voices):
+        calls = [
+            ([*parts, question(SUM)], replicate)
+            for parts in ([], [images[1]], [voices[2]], [images[3], voices[4]], [voices[4], images[3]])
+            for replicate in ("0", "1", "2")
+        ]
+        member = Member(self.KNOBS, gallery(media))
+        first = [member.answer(parts, replicate) for parts, replicate in calls]
+        fresh = Member(self.KNOBS, gallery(media))
+        again = [fresh.answer(parts, replicate) for parts, replicate in reversed(calls)]
+        assert first == again[::-1]
+
+    def test_replicates_differ(self, perceiver):
+        member = Member(Knobs(seed=1), perceiver)
+        picks = {member.answer([UNKNOWN[0] + OPTIONS], str(replicate)).text for replicate in range(40)}
+        assert len(picks) == K
+
+    def test_the_order_of_media_is_part_of_the_call(self, perceiver, images, voices):
+        member = Member(Knobs(), perceiver)
+        one = member.call_key([images[1], voices[1], "x"])
+        assert one != member.call_key([voices[1], images[1], "x"])
+        assert one == member.call_key([images[1], voices[1], "x"])

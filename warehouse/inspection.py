@@ -1,0 +1,108 @@
+"""What happened to something, and whether everything that the tables name is really there."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sqlmodel import Session, col, select
+
+from core.errors import UnknownName
+from core.progress import progress
+from warehouse.blobs import BlobStore, DamagedBlob, MissingBlob
+from warehouse.database import Database
+from warehouse.release.records import question_of
+from warehouse.tables import Event, Item, ItemRevision, Material, MaterialState, Recording, Release, User
+
+
+@dataclass(frozen=True)
+class NamedBlob:
+    """Bytes that a row names; `stores` are those that may hold them, in order."""
+
+    owner: str
+    sha256: str
+    stores: tuple[BlobStore, ...]
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """How many blobs the tables name, and what is wrong with which."""
+
+    blobs: int
+    problems: list[str]
+
+
+def inspect_blobs(database: Database, blobs: BlobStore, originals: BlobStore) -> Inspection:
+    """Read every blob that the tables name through, and compare its sha256.
+
+    Withdrawn materials are passed over: their bytes may be gone, as they should.
+    """
+    with database.reading() as session:
+        named = list(_named(session, blobs, originals))
+    owners: dict[tuple[str, tuple[BlobStore, ...]], list[str]] = {}
+    for one in named:
+        owners.setdefault((one.sha256, one.stores), []).append(one.owner)
+    problems = []
+    with progress("blobs verified", len(owners)) as ticker:
+        for (sha256, stores), names in owners.items():
+            problem = _problem(sha256, stores)
+            if problem is not None:
+                more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+                problems.append(f"{names[0]}{more}: {problem}")
+            ticker.advance()
+    return Inspection(len(owners), sorted(problems))
+
+
+def history_of(session: Session, subject: str) -> list[Event]:
+    """What happened to an item or a user (by name), a release (as NAME@VERSION) or anything by its id, oldest first.
+
+    Raises:
+        UnknownName: Nothing is called so, or nothing was ever told of it.
+    """
+    name, _, version = subject.rpartition("@")
+    queries = (
+        select(Item.id).where(Item.name == subject),
+        select(User.id).where(User.name == subject),
+        select(Release.id).where(Release.name == name, Release.version == version),
+    )
+    ids = {subject, *(id_ for query in queries for id_ in session.exec(query))}
+    found = list(session.exec(select(Event).where(col(Event.subject_id).in_(ids)).order_by(col(Event.sequence))))
+    if not found:
+        raise UnknownName("subject", subject, session.exec(select(Item.name)))
+    return found
+
+
+def _named(session: Session, blobs: BlobStore, originals: BlobStore) -> Iterator[NamedBlob]:
+    withdrawn = set()
+    for material in session.exec(select(Material)):
+        if material.state == MaterialState.WITHDRAWN:
+            withdrawn.add(material.media_ref.sha256)
+            continue
+        yield NamedBlob(f"material {material.id}", material.media_ref.sha256, (blobs,))
+        if material.original_kept:
+            yield NamedBlob(f"original of material {material.id}", material.sha256, (originals,))
+    for recording in session.exec(select(Recording)):
+        # A take is sealed as it came, and also stored as a working copy once it is a material.
+        yield NamedBlob(f"recording {recording.id}", recording.sha256, (originals, blobs))
+    for release in session.exec(select(Release).where(col(Release.manifest_sha256).is_not(None))):
+        assert release.manifest_sha256 is not None
+        yield NamedBlob(f"manifest of release {release.name} {release.version}", release.manifest_sha256, (blobs,))
+    for revision in session.exec(select(ItemRevision)):
+        for sha256 in _shown(revision) - withdrawn:
+            yield NamedBlob(f"item revision {revision.id}", sha256, (blobs,))
+
+
+def _shown(revision: ItemRevision) -> set[str]:
+    question = question_of(revision)
+    return {part.media.sha256 for part in question.media} if question else set()
+
+
+def _problem(sha256: str, stores: Iterable[BlobStore]) -> str | None:
+    """None when one of the stores holds the bytes whole."""
+    problem = None
+    for store in stores:
+        try:
+            store.verify(sha256)
+        except (MissingBlob, DamagedBlob) as error:
+            problem = problem or str(error)
+        else:
+            return None
+    return problem
