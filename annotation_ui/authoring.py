@@ -112,5 +112,6 @@ class _Importer:
             item = known
             made = revise_item(session, item, item.version, draft)
             (self.report.unchanged if made is None else self.report.revised).append(written.name)
-        if submit and item.state in {ItemState.DRAFT, ItemState.RETURNED}:
+        # What was returned goes back to review as a new revision, never as the same question once more.
+        if submit and item.state is ItemState.DRAFT:
             advance(session, item.id, item.version, Advance(Action.SUBMIT, self.author))

@@ -8,8 +8,10 @@ from core.content import Modality
 from core.errors import UnknownName
 from core.question import QuestionKind
 from core.taxonomy import load_taxonomy
+from curation.filters.verdict import DropReason
+from curation.materials import BY_PERSON
 from qc.reasons import REASONS
-from warehouse.tables import Decision, ItemState, MaterialState
+from warehouse.tables import Decision, Event, ItemState, MaterialState
 
 ROLES = {
     Role.ANNOTATOR: N_("Annotator"),
@@ -52,6 +54,7 @@ KINDS = {
 }
 # Languages that questions are written in; others are shown by their code.
 QUESTION_LANGUAGES = {"en": N_("English"), "zh": N_("Chinese")}
+# By subject and action; for materials by the state that a decision led to.
 EVENTS = {
     ("item", "create"): N_("wrote {subject}"),
     ("item", "submit"): N_("submitted {subject}"),
@@ -64,10 +67,23 @@ EVENTS = {
     ("item", "reject"): N_("rejected {subject}"),
     ("item", "revise"): N_("revised {subject}"),
     ("item", "reopen"): N_("reopened {subject}"),
-    ("material", "keep"): N_("kept the material {subject}"),
-    ("material", "drop"): N_("dropped the material {subject}"),
+    ("material", MaterialState.KEPT): N_("kept the material {subject}"),
+    ("material", MaterialState.DROPPED): N_("dropped the material {subject}"),
 }
-MATERIAL_ACTIONS = {"keep": N_("Kept"), "drop": N_("Dropped")}
+DROP_REASONS = {
+    DropReason.SILENT: N_("silent"),
+    DropReason.BLACK: N_("black"),
+    DropReason.NEAR_UNIFORM: N_("nearly one colour"),
+    DropReason.TOO_SHORT: N_("too short"),
+    DropReason.TOO_SMALL: N_("too small"),
+    DropReason.BAD_ASPECT: N_("too wide or too tall"),
+    DropReason.FROZEN: N_("a film that stands still"),
+    DropReason.BAD_EXPOSURE: N_("too dark or too bright"),
+    DropReason.BLURRED: N_("blurred"),
+    DropReason.TOO_QUIET: N_("too quiet"),
+    DropReason.CLIPPED: N_("clipped sound"),
+    BY_PERSON: N_("somebody decided so"),
+}
 
 
 def modality_set(t: Words, modalities: Iterable[Modality]) -> str:
@@ -94,3 +110,16 @@ def reason(t: Words, code: str) -> str:
     """The words of a reason code; a code that we have no words for stays readable."""
     known = REASONS.get(code)
     return known.text(t.language) if known else code.replace("_", " ")
+
+
+def drop_reason(t: Words, code: str) -> str:
+    """Why a material was dropped; a code that we have no words for stays readable."""
+    known = DROP_REASONS.get(code)
+    return t(known) if known else code.replace("_", " ")
+
+
+def happening(t: Words, event: Event, subject: str) -> str | None:
+    """What an event tells, after the name of who did it; None for one that only programs read."""
+    what = event.detail.get("after", "") if event.subject_kind == "material" else event.action
+    known = EVENTS.get((event.subject_kind, what))
+    return t(known, subject=subject) if known else None

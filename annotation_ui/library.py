@@ -1,17 +1,28 @@
-"""What people decide about materials."""
+"""What people do with materials: decide about them, bring new ones in."""
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
 
 from sqlmodel import Session
 
 from annotation_ui.permissions import Permission, Principal, authorize
 from annotation_ui.told import Told
 from annotation_ui.words import N_
-from core.errors import UnknownName
 from core.ids import Clock, utc_now
+from curation.entries import Claims, Entry
+from curation.ingest import IngestReport, ingest
+from curation.materials import Overrule, StaleMaterial, overrule
 from warehouse import events
 from warehouse.tables import Material, MaterialState
+from warehouse.workspace import Workspace
 
-BY_A_PERSON = "by_a_person"
 MOST_REASON = 500
+SUFFIX_LENGTH = 12
 
 
 class MaterialChanged(Told):
@@ -32,49 +43,87 @@ class ReasonNeeded(Told):
     text = N_("Say why: a decision without a reason cannot be checked later.")
 
 
+@dataclass(frozen=True)
+class Upload:
+    """A file from somebody's browser: its name there, and its bytes."""
+
+    name: str
+    stream: IO[bytes]
+
+
 def decide_material(
     session: Session,
     who: Principal,
     material_id: str,
     expected_version: int,
-    state: MaterialState,
+    keep: bool,
     reason: str,
     clock: Clock = utc_now,
 ) -> Material:
-    """Keep or drop a material, overruling filters and earlier decisions; the same decision handed in twice is one.
+    """Keep or drop a material, over filters and earlier decisions; the same decision handed in twice is one.
 
     Raises:
-        NotAllowed, AccountInactive, UnknownName, ReasonNeeded, MaterialWithdrawn, MaterialChanged: As they say.
+        NotAllowed, AccountInactive, ReasonNeeded, MaterialWithdrawn, MaterialChanged, UnknownMaterial: As they say.
     """
     now = authorize(session, who, Permission.CURATE)
-    material = session.get(Material, material_id, with_for_update=True)
-    if material is None:
-        raise UnknownName("material", material_id, ())
-    if not (reason := reason.strip()[:MOST_REASON]):
+    ruling = Overrule(keep, reason.strip()[:MOST_REASON], now.user_id)
+    if not ruling.reason:
         raise ReasonNeeded
-    if MaterialState.WITHDRAWN in {material.state, state}:
+    material = session.get(Material, material_id, with_for_update=True)
+    if material is not None and material.state == MaterialState.WITHDRAWN:
         raise MaterialWithdrawn
-    if material.version != expected_version:
-        if _is_repeated(session, material, now, state, reason):
-            return material
-        raise MaterialChanged
-    before, overruled = material.state, material.drop_reason
-    material.state = state
-    material.version += 1
-    dropped = state == MaterialState.DROPPED
-    material.drop_reason = BY_A_PERSON if dropped else None
-    material.drop_measure = reason if dropped else None
-    session.add(material)
-    action = "drop" if dropped else "keep"
-    events.record(
-        session, now.user_id, "material", material.id, action, clock,
-        before=before.value, after=state.value, version=material.version, reason=reason, overruled=overruled,
-    )  # fmt: skip
-    return material
+    if material is not None and _was_said(session, material, ruling):
+        return material
+    try:
+        return overrule(session, material_id, expected_version, ruling, clock)
+    except StaleMaterial:
+        raise MaterialChanged from None
 
 
-def _is_repeated(session: Session, material: Material, who: Principal, state: MaterialState, reason: str) -> bool:
+def bring_in(
+    workspace: Workspace, who: Principal, uploads: Sequence[Upload], claims: Claims, clock: Clock = utc_now
+) -> IngestReport:
+    """Take uploaded files into the library, through the same checks as every other file.
+
+    Raises:
+        NotAllowed, AccountInactive: As they say.
+        NothingToIngest: There are no uploads.
+    """
+    with workspace.database.reading() as session:
+        now = authorize(session, who, Permission.CURATE)
+    folder = workspace.project.root / "cache" / "uploads"
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        entries = [
+            Entry(_saved(upload, Path(place) / str(number)), origin, claims)
+            for number, (upload, origin) in enumerate(zip(uploads, _origins(uploads), strict=True))
+        ]
+        return ingest(workspace, entries, called_with={"from": "studio", "by": now.user_id}, clock=clock)
+
+
+def _was_said(session: Session, material: Material, ruling: Overrule) -> bool:
+    target = MaterialState.KEPT if ruling.keep else MaterialState.DROPPED
     last = events.history(session, "material", material.id)[-1:]
-    return material.state == state and any(
-        event.actor == who.user_id and event.detail.get("reason") == reason for event in last
+    return material.state == target and any(
+        event.actor == ruling.actor and event.detail.get("reason") == ruling.reason for event in last
     )
+
+
+def _origins(uploads: Sequence[Upload]) -> list[str]:
+    """The files' own names; those that come more than once are numbered."""
+    names = [PurePosixPath(upload.name.replace("\\", "/")).name or "file" for upload in uploads]
+    seen: Counter[str] = Counter()
+    origins: list[str] = []
+    for name in names:
+        seen[name] += 1
+        origins.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return origins
+
+
+def _saved(upload: Upload, place: Path) -> Path:
+    """The upload as a file whose name is ours but for its ending, by which a disguise is told."""
+    suffix = PurePosixPath(upload.name).suffix
+    file = place.with_suffix(suffix if suffix[1:].isalnum() and len(suffix) <= SUFFIX_LENGTH else "")
+    with file.open("wb") as target:
+        shutil.copyfileobj(upload.stream, target)
+    return file

@@ -110,4 +110,6 @@ def _dask_client(workers: int) -> Any:
     address = dask.config.get("scheduler-address", default=None)
     if address:
         return Client(address=address)
-    return Client(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+    # A daemon may start no processes of its own, and the guard of untrusted files does.
+    with dask.config.set({"distributed.worker.daemon": False}):
+        return Client(n_workers=workers, threads_per_worker=1, dashboard_address=None)

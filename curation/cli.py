@@ -11,7 +11,7 @@ from sqlmodel import Session, col, select
 from core.content import Modality
 from core.settings import PROJECT_FILE, Project
 from curation.dedupe.link import duplicate_groups
-from curation.entries import Claims, gather
+from curation.entries import Claims, gather, origin_of
 from curation.filters.verdict import CLASS_OF_REASON
 from curation.ingest import IngestReport, ingest
 from curation.manifest import read_manifest
@@ -58,7 +58,7 @@ def ingest_command(
 ) -> None:
     """Bring files into the library; what is there already is left alone, so a call can be repeated.
 
-    Exit code 0 when at least one file is in the library now, 2 when none is.
+    In folders, hidden files and links that lead out are not taken. Exit code 0 when at least one file is in the library now, 2 when none is.
 
     Example: interplay material ingest photos/ --licence CC0-1.0
     """
@@ -70,7 +70,10 @@ def ingest_command(
             by_origin = {entry.origin: entry for entry in entries}
             by_origin |= {entry.origin: entry.filled_from(claims) for entry in listed}
             entries, rejected = list(by_origin.values()), rejected + not_there
-        called_with = {"paths": [str(path) for path in paths or []], "manifest": str(manifest) if manifest else None}
+        called_with = {
+            "paths": [origin_of(path) for path in paths or []],
+            "manifest": origin_of(manifest) if manifest else None,
+        }
         report = ingest(workspace, entries, rejected, called_with, dry_run)
     show(_ingest_document(report, dry_run), _ingest_lines(report, dry_run), as_json)
     if not report.taken:

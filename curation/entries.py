@@ -73,17 +73,32 @@ def gather(
     rejected: list[Rejected] = []
     for path in paths:
         _check_there(path)
-        for found in _walk(path, own_places) if path.is_dir() else [_check_regular(path, str(path))]:
+        for found in _walk(path, own_places) if path.is_dir() else [_check_regular(path)]:
             if isinstance(found, Rejected):
                 rejected.append(found)
             else:
-                entries.setdefault(found.as_posix(), Entry(found, found.as_posix(), claims))
+                entries.setdefault(origin_of(found), Entry(found, origin_of(found), claims))
     return list(entries.values()), rejected
 
 
 def leads_out(path: Path, root: Path) -> bool:
     """Whether a path ends, all symbolic links followed, outside a folder (itself resolved)."""
-    return not path.resolve().is_relative_to(root)
+    return not _real(path).is_relative_to(root)
+
+
+def origin_of(path: Path) -> str:
+    """A path as the library names it: as it was given, in printable characters."""
+    return printable(path.as_posix())
+
+
+def printable(text: str) -> str:
+    """Text with escapes for line ends, control characters and bytes that are not UTF-8, which file names may hold."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
+
+
+def _real(path: Path) -> Path:
+    # Unlike Path.resolve, this also comes back from links that lead to themselves.
+    return Path(os.path.realpath(path))
 
 
 def _check_there(path: Path) -> None:
@@ -94,7 +109,7 @@ def _check_there(path: Path) -> None:
 
 
 def _walk(folder: Path, own_places: Collection[Path]) -> Iterator[Path | Rejected]:
-    root = folder.resolve()
+    root = _real(folder)
     problems: list[OSError] = []
     for place, folders, files in os.walk(folder, onerror=problems.append):
         here = Path(place)
@@ -102,28 +117,29 @@ def _walk(folder: Path, own_places: Collection[Path]) -> Iterator[Path | Rejecte
             if (here / name).is_symlink() and not name.startswith(".") and leads_out(here / name, root):
                 yield _outside(here / name)
         folders[:] = sorted(
-            name for name in folders if not name.startswith(".") and (here / name).resolve() not in own_places
+            name for name in folders if not name.startswith(".") and _real(here / name) not in own_places
         )
         for name in sorted(files):
             path = here / name
-            if name.startswith(".") or path.resolve() in own_places:
+            if name.startswith(".") or _real(path) in own_places:
                 continue
-            yield _outside(path) if leads_out(path, root) else _check_regular(path, path.as_posix())
+            yield _outside(path) if leads_out(path, root) else _check_regular(path)
     for problem in problems:
-        yield Rejected(str(problem.filename), "unreadable", f"the folder cannot be read: {problem.strerror}")
+        message = f"the folder cannot be read: {problem.strerror}"
+        yield Rejected(origin_of(Path(problem.filename)), "unreadable", message)
 
 
 def _outside(path: Path) -> Rejected:
-    message = f"a symbolic link that leads out of the folder, to {path.resolve()}; give that file itself"
-    return Rejected(path.as_posix(), "outside_folder", message)
+    message = f"a symbolic link that leads out of the folder, to {origin_of(_real(path))}; give that file itself"
+    return Rejected(origin_of(path), "outside_folder", message)
 
 
-def _check_regular(path: Path, origin: str) -> Path | Rejected:
+def _check_regular(path: Path) -> Path | Rejected:
     """The path, when there is an ordinary file; opening a pipe or a device could wait for ever."""
     try:
         mode = path.stat().st_mode
     except OSError as error:
-        return Rejected(origin, "unreadable", f"the file cannot be read: {error.strerror}")
+        return Rejected(origin_of(path), "unreadable", f"the file cannot be read: {error.strerror}")
     if not stat.S_ISREG(mode):
-        return Rejected(origin, "not_a_file", "a pipe, socket or device, not an ordinary file")
+        return Rejected(origin_of(path), "not_a_file", "a pipe, socket or device, not an ordinary file")
     return path

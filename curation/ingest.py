@@ -17,7 +17,7 @@ from core.media.guard import Guard
 from core.media.limits import MediaLimits
 from core.progress import progress
 from curation.dedupe.link import link_duplicates
-from curation.entries import Entry, Rejected
+from curation.entries import Entry, Rejected, printable
 from curation.filters.thresholds import DEFAULT_THRESHOLDS, Thresholds
 from curation.materials import chunked
 from curation.shelve import Shelver, shelve, state_of
@@ -250,7 +250,7 @@ class _Ingest:
 
 def _as_rejected(job: Job, failure: Failure) -> Rejected:
     lines = failure.message.strip().splitlines() or [""]
-    return Rejected(job.entries[0].origin, failure.kind.value, lines[-1])
+    return Rejected(job.entries[0].origin, failure.kind.value, printable(lines[-1]))
 
 
 def _check_consents(database: Database, entries: Sequence[Entry]) -> None:

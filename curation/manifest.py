@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import InterplayError
-from curation.entries import Claims, Entry, Rejected, leads_out
+from curation.entries import Claims, Entry, Rejected, leads_out, origin_of
 
 COLUMNS = ("path", "source", "licence", "author", "tags", "consent", "caption", "audio_content", "audio_type")
 AUDIO_TYPES = ("speech", "environment", "music")
@@ -144,7 +144,7 @@ def _entry(file: Path, line: int, row: Mapping[str, str]) -> Entry:
         audio_content=value.get("audio_content"),
         audio_type=audio_type,
     )
-    return Entry(path, path.as_posix(), claims)
+    return Entry(path, origin_of(path), claims)
 
 
 def _inside(file: Path, line: int, written: str | None) -> Path:

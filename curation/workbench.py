@@ -9,7 +9,7 @@ from core.media.errors import MediaError
 from core.media.guard import Guard
 from core.media.limits import MediaLimits
 from core.media.source import open_source
-from curation.entries import Entry, Rejected
+from curation.entries import Entry, Rejected, printable
 from curation.examine import Examination, examine
 from curation.filters.thresholds import Thresholds
 from warehouse.blobs import BlobStore
@@ -109,7 +109,7 @@ def identify(entry: Entry, limits: MediaLimits) -> str | Rejected:
 def _rejected(origin: str, path: Path, error: MediaError | OSError) -> Rejected:
     if isinstance(error, MediaError):
         # The origin stands beside the message wherever it is shown.
-        return Rejected(origin, error.reason, str(error).removeprefix(f"{path}: "))
+        return Rejected(origin, error.reason, printable(str(error).removeprefix(f"{path}: ")))
     return Rejected(origin, "unreadable", f"the file cannot be read: {error.strerror or error}")
 
 

@@ -6,6 +6,7 @@ from core.question import Question, QuestionKind, choice_label
 _WORDS = {
     "en": {
         "no_prompt": "The question is withheld. Choose the most likely option.",
+        "no_prompt_open": "The question is withheld. Answer as well as you can.",
         "no_prompt_steps": "The question is withheld. Answer each step as well as you can.",
         "choice": "Answer with the letter of the right option on the last line, as 'Answer: X'.",
         "choices": "More than one option is right. Answer with their letters on the last line, as 'Answer: X, Y'.",
@@ -15,6 +16,7 @@ _WORDS = {
     },
     "zh": {
         "no_prompt": "题干未提供。请选择最可能的选项。",
+        "no_prompt_open": "题干未提供。请尽量作答。",
         "no_prompt_steps": "题干未提供。请尽量回答每一步。",
         "choice": "请在最后一行用选项字母作答，格式为“答案：X”。",
         "choices": "本题有多个正确选项。请在最后一行写出所有正确选项的字母，格式为“答案：X、Y”。",
@@ -24,14 +26,19 @@ _WORDS = {
     },
 }
 
+_WITHHELD = {
+    QuestionKind.CHOICE: "no_prompt",
+    QuestionKind.OPEN: "no_prompt_open",
+    QuestionKind.MULTI_STEP: "no_prompt_steps",
+}
+
 
 def render(question: Question) -> tuple[Message, ...]:
     """The messages of a question: one user turn, in the question's language (Chinese, or English for all others)."""
     words = _WORDS["zh" if question.language.partition("-")[0] == "zh" else "en"]
     parts: list[Part] = list(question.prompt)
     if not parts:
-        withheld = "no_prompt_steps" if question.kind is QuestionKind.MULTI_STEP else "no_prompt"
-        parts.append(TextPart(text=words[withheld]))
+        parts.append(TextPart(text=words[_WITHHELD[question.kind]]))
     parts.append(TextPart(text="\n\n" + "\n".join([*_asked(question, words), words[_instruction(question)]])))
     return (Message(role="user", parts=tuple(parts)),)
 

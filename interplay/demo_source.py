@@ -51,7 +51,7 @@ arguments = {{ gallery = "project:{GALLERY}", seed = 11, perception = 0.99 }}
 
 [models.hasty]
 provider = "interplay-sim/hasty"
-arguments = {{ gallery = "project:{GALLERY}", seed = 12, perception = 0.6, position_bias = 0.5 }}
+arguments = {{ gallery = "project:{GALLERY}", seed = 12, perception = 0.6, position_bias = 0.2 }}
 """
 
 

@@ -9,8 +9,8 @@ from evaluation.models.catalogue import find_models
 from qc.reasons import REASONS
 from qc.report import qc_report, report_lines
 from qc.review import give_verdict
-from qc.rounds import Panel, RoundReport, run_round1, run_round2
-from warehouse.command_line import JsonOption, ProjectOption, show, show_table
+from qc.rounds import Panel, RoundReport, count_pending, run_round1, run_round2
+from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
 from warehouse.tables import Decision
 from warehouse.workspace import Workspace, open_workspace
 
@@ -25,6 +25,7 @@ class NoPanel(InterplayError):
 def run(
     round_number: Annotated[int | None, typer.Option("--round", min=1, max=2, help="Only this round.")] = None,
     model: Annotated[list[str] | None, typer.Option("--model", help="A model of the panel; repeat.")] = None,
+    dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
@@ -37,6 +38,11 @@ def run(
     with open_workspace(project) as workspace:
         panel = _panel(workspace, model)
         rounds = [round_number] if round_number else [1, 2]
+        if dry_run:
+            pending = count_pending(workspace, panel)
+            lines = [f"round {number}: {pending[number]} questions would be asked" for number in rounds]
+            show({number: pending[number] for number in rounds}, lines, as_json)
+            return
         reports = [{1: run_round1, 2: run_round2}[number](workspace, panel) for number in rounds]
     document = [
         {"round": report.round, "items": report.rulings, "asked": report.asked, "failures": dict(report.failures)}

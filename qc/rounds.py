@@ -18,6 +18,7 @@ from qc.gates import Ruling, Thresholds, judge_ablations, judge_full, judge_text
 from qc.panel import Votes, count_votes
 from warehouse.blobs import DamagedBlob, MissingBlob
 from warehouse.items import revisions_in
+from warehouse.ledger import settled_answers
 from warehouse.runs import open_run
 from warehouse.tables import Decision, Item, ItemRevision, ItemState, Material, MaterialState, RevisionMedia
 from warehouse.verdicts import ROUND_NEEDS, Judgement, record_verdict, settle_round
@@ -97,6 +98,29 @@ def run_round2(workspace: Workspace, panel: Panel) -> RoundReport:
             evidence = {**ruling.evidence, "votes": [one.model_dump(mode="json") for one in seen if one]}
             the_round.settle(revision_id, Ruling(ruling.decision, ruling.reason_codes, evidence), ABLATION)
         return the_round.report
+
+
+def count_pending(workspace: Workspace, panel: Panel) -> dict[int, int]:
+    """Questions that rounds 1 and 2 would ask now, by round.
+
+    At most: round 2 asks nothing more of an item that its first gate stops. Options-free probes, and items that round 1
+    lets pass, come on top.
+    """
+    conditions_of: dict[int, Callable[[Question], Sequence[Condition]]] = {
+        1: lambda _: [FULL],
+        2: lambda question: [TEXT_ONLY, *required_removals(question)],
+    }
+    counts: dict[int, int] = {}
+    for number, conditions in conditions_of.items():
+        with workspace.database.reading() as session:
+            waiting = [(item.name, revision) for item, revision in revisions_in(session, ROUND_NEEDS[number])]
+        requests = {
+            unit.request_key
+            for named in waiting
+            for unit in plan(panel.models, [named], conditions(named[1].as_question()), rotate=True)
+        }
+        counts[number] = len(requests - settled_answers(workspace.facts, requests).keys())
+    return counts
 
 
 def required_removals(question: Question) -> list[Condition]:

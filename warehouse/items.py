@@ -61,10 +61,10 @@ def revise_item(
         StaleVersion, ImpossibleAction: As `advance`; nothing is changed then.
     """
     item = lock_item(session, item.id)
-    target_state(item, expected_version, Action.REVISE)
     current = current_revision(session, item)
     if current.content_hash == draft.question.content_hash:
         return None
+    target_state(item, expected_version, Action.REVISE)
     revision = _add_revision(session, item, current.number + 1, draft, clock)
     step = Advance(Action.REVISE, draft.author, revision_id=revision.id)
     advance(session, item.id, expected_version, step, clock)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -29,6 +29,19 @@ def settled_answers(facts: FactStore, request_keys: Iterable[str]) -> dict[str, 
         query = load_sql("warehouse.queries", "settled_answers.sql")
         rows = connection.sql(query, params=[list(SETTLED)]).to_arrow_table().to_pylist()
     return {row.pop("request_key"): SettledAnswer(frozenset(row.pop("keys")), row) for row in rows}
+
+
+def settled_keys(facts: FactStore, keys: Iterable[str], column: Literal["key", "request_key"] = "key") -> set[str]:
+    """Those of the keys whose response is settled: of units, or with `column` of requests. Loads no answers."""
+    wanted = pa.table({column: pa.array(sorted(set(keys)), pa.string())})
+    with analysis(facts, ["response"]) as connection:
+        connection.register("wanted", wanted)
+        rows = connection.execute(
+            f"SELECT DISTINCT {column} FROM response SEMI JOIN wanted USING ({column}) "  # noqa: S608 - one of two names
+            "WHERE list_contains(?, state)",
+            [list(SETTLED)],
+        ).fetchall()
+    return {row[0] for row in rows}
 
 
 def graded_responses(facts: FactStore, grader: str) -> set[str]:

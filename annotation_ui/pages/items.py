@@ -45,7 +45,7 @@ def _list(page: Page) -> None:
     for row in found.rows:
         _row(page, row)
     if found.page_count > 1:
-        st.pagination(found.page_count, key="page", bind="query-params")
+        st.pagination(found.page_count, key="item-page", bind="query-params")
 
 
 def _query(page: Page) -> ItemQuery:
@@ -58,14 +58,14 @@ def _query(page: Page) -> ItemQuery:
     words, state, task_type, language = st.columns([3, 2, 3, 2], vertical_alignment="bottom")
     text = words.text_input(
         t("Search"),
-        key="q",
+        key="item-search",
         bind="query-params",
         placeholder=t("Name or question"),
         max_chars=200,
         on_change=_first_page,
     )
     chosen_state = state.selectbox(
-        t("State"), list(counts), index=None, placeholder=t("All"), key="state", bind="query-params",
+        t("State"), list(counts), index=None, placeholder=t("All"), key="item-state", bind="query-params",
         on_change=_first_page,
         format_func=lambda name: f"{t(labels.ITEM_STATES[ItemState(name)])} ({t.number(counts[name])})",
     )  # fmt: skip
@@ -84,12 +84,12 @@ def _query(page: Page) -> ItemQuery:
         language=chosen_language,
         text=text or "",
         mine=only_mine,
-        page=int(st.session_state.get("page") or st.query_params.get("page") or 1),
+        page=int(st.session_state.get("item-page") or st.query_params.get("item-page") or 1),
     )
 
 
 def _first_page() -> None:
-    st.session_state.pop("page", None)
+    st.session_state.pop("item-page", None)
 
 
 def _row(page: Page, row: ItemRow) -> None:

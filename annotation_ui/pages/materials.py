@@ -5,13 +5,20 @@ from collections.abc import Sequence
 import streamlit as st
 
 from annotation_ui import labels
-from annotation_ui.library import MOST_REASON, decide_material
+from annotation_ui.library import MOST_REASON, Upload, bring_in, decide_material
 from annotation_ui.page import Page
+from annotation_ui.permissions import Permission
 from annotation_ui.views.material import MaterialDetail, material_detail
 from annotation_ui.views.materials import Card, Facets, MaterialQuery, facets, materials_page
 from core.content import Modality
-from core.errors import InterplayError, UnknownName
+from core.errors import InterplayError
+from curation.entries import Claims
+from curation.ingest import IngestReport
+from curation.materials import UnknownMaterial
 from warehouse.tables import MaterialState
+
+
+EXAMPLE_LICENCE = "CC-BY-4.0"
 
 
 def draw(page: Page) -> None:
@@ -26,6 +33,8 @@ def draw(page: Page) -> None:
 def _grid(page: Page) -> None:
     t = page.t
     page.title(t("Materials"), t("Pictures, sounds and films that authors build questions from."))
+    if page.who.may(Permission.CURATE):
+        _upload(page)
     with page.studio.workspace.database.reading() as session:
         offered = facets(session)
     if not offered.modalities:
@@ -49,7 +58,62 @@ def _grid(page: Page) -> None:
         for card in found.cards:
             _card(page, card)
     if found.page_count > 1:
-        st.pagination(found.page_count, key="page", bind="query-params")
+        st.pagination(found.page_count, key="material-page", bind="query-params")
+
+
+def _upload(page: Page) -> None:
+    t = page.t
+    with (
+        st.expander(t("Add materials"), icon=":material/upload:"),
+        st.form("upload", clear_on_submit=True, border=False),
+    ):
+        files = st.file_uploader(t("Pictures, sounds or films"), accept_multiple_files=True, key="upload-files")
+        licence, author, source = st.columns(3)
+        claims = Claims(
+            licence=licence.text_input(t("Licence (SPDX name or address)"), placeholder=EXAMPLE_LICENCE, max_chars=200)
+            or None,
+            author=author.text_input(t("Made by"), max_chars=200) or None,
+            source=source.text_input(t("Source"), max_chars=500) or None,
+        )
+        sent = st.form_submit_button(t("Add to the library"))
+    if not sent:
+        return
+    if not files:
+        page.notice(t("Choose at least one file."), "warn")
+        return
+    with st.spinner(t("Checking the files …")):
+        uploads = [Upload(file.name, file) for file in files]
+        report = bring_in(page.studio.workspace, page.who, uploads, claims, page.studio.clock)
+    _tell(page, report)
+
+
+def _tell(page: Page, report: IngestReport) -> None:
+    t = page.t
+    counts = report.counts
+    kept = counts["new"] - counts["dropped"]
+    page.notice(t.plural("{count} new material.", "{count} new materials.", kept))
+    if counts["known"]:
+        page.notice(
+            t.plural(
+                "{count} file was in the library already.",
+                "{count} files were in the library already.",
+                counts["known"],
+            )
+        )
+    for taken in report.taken:
+        if taken.is_new and taken.drop_reason:
+            reason = labels.drop_reason(t, taken.drop_reason)
+            page.notice(
+                t(
+                    "{name} was dropped: {reason} ({measure})",
+                    name=taken.origin,
+                    reason=reason,
+                    measure=taken.drop_measure,
+                ),
+                "warn",
+            )
+    for rejected in report.rejected:
+        page.notice(t("{name} could not be taken: {reason}", name=rejected.origin, reason=rejected.message), "bad")
 
 
 def _query(page: Page, offered: Facets) -> MaterialQuery:
@@ -63,7 +127,7 @@ def _query(page: Page, offered: Facets) -> MaterialQuery:
         return f"{label} ({t.number(counts[name])})"
 
     text = words.text_input(
-        t("Search"), key="q", bind="query-params", placeholder=t("File, author, tag, spoken words"), max_chars=200,
+        t("Search"), key="material-search", bind="query-params", placeholder=t("File, author, tag, spoken words"), max_chars=200,
         on_change=_first_page,
     )  # fmt: skip
     chosen_modality = modality.selectbox(
@@ -72,7 +136,7 @@ def _query(page: Page, offered: Facets) -> MaterialQuery:
         format_func=lambda name: labelled(str(name), t(labels.MODALITIES[Modality(name)])),
     )  # fmt: skip
     chosen_state = state.selectbox(
-        t("State"), [name for name, _ in offered.states], index=None, placeholder=t("All"), key="state",
+        t("State"), [name for name, _ in offered.states], index=None, placeholder=t("All"), key="material-state",
         bind="query-params", on_change=_first_page,
         format_func=lambda name: labelled(str(name), t(labels.MATERIAL_STATES[MaterialState(name)])),
     )  # fmt: skip
@@ -90,12 +154,12 @@ def _query(page: Page, offered: Facets) -> MaterialQuery:
         licence=chosen_licence,
         tag=chosen_tag,
         text=text or "",
-        page=int(st.session_state.get("page") or st.query_params.get("page") or 1),
+        page=int(st.session_state.get("material-page") or st.query_params.get("material-page") or 1),
     )
 
 
 def _first_page() -> None:
-    st.session_state.pop("page", None)
+    st.session_state.pop("material-page", None)
 
 
 def _card(page: Page, card: Card) -> None:
@@ -118,7 +182,7 @@ def _one(page: Page, material_id: str) -> None:
     try:
         with page.studio.workspace.database.reading() as session:
             detail = material_detail(session, page.who, material_id, page.links, page.studio.clock(), t)
-    except UnknownName:
+    except UnknownMaterial:
         page.notice(t("This material is not in the library."), "warn")
         return
     page.title(detail.card.title)
@@ -151,7 +215,6 @@ def _decide(page: Page, detail: MaterialDetail) -> None:
         return
     t = page.t
     kept = detail.card.state == MaterialState.KEPT
-    target = MaterialState.DROPPED if kept else MaterialState.KEPT
     # The version that this visitor saw when they began to decide; the row may have moved on since.
     seen = f"version-{detail.card.id}"
     expected_version = st.session_state.get(seen, detail.version)
@@ -166,7 +229,7 @@ def _decide(page: Page, detail: MaterialDetail) -> None:
         return
     try:
         with page.studio.workspace.database.session() as session:
-            decide_material(session, page.who, detail.card.id, expected_version, target, reason, page.studio.clock)
+            decide_material(session, page.who, detail.card.id, expected_version, not kept, reason, page.studio.clock)
     except InterplayError as error:
         page.problem(error)
         return

@@ -52,7 +52,7 @@ def _answers(page: Page, found: Report) -> None:
     t = page.t
     page.section(t("Answers behind the numbers"))
     words, model, condition = st.columns(3, vertical_alignment="bottom")
-    text = words.text_input(t("Item"), key="q", bind="query-params", max_chars=128, on_change=_first_page)
+    text = words.text_input(t("Item"), key="answer-search", bind="query-params", max_chars=128, on_change=_first_page)
     chosen_model = model.selectbox(
         t("Model"), sorted({cell.model for cell in found.cells}), index=None, placeholder=t("All"), key="model",
         bind="query-params", on_change=_first_page,
@@ -61,14 +61,14 @@ def _answers(page: Page, found: Report) -> None:
         t("Shown"), conditions_in_order(found.cells), index=None, placeholder=t("All"), key="condition",
         bind="query-params", on_change=_first_page, format_func=lambda name: condition_label(t, name),
     )  # fmt: skip
-    number = int(st.session_state.get("page") or st.query_params.get("page") or 1)
+    number = int(st.session_state.get("answer-page") or st.query_params.get("answer-page") or 1)
     answers: AnswersPage = answers_page(found, t, chosen_model, chosen_condition, text or "", number)
     page.draw("count.html", text=t.plural("{count} answer", "{count} answers", answers.total))
     if answers.rows:
         page.draw("answers.html", rows=answers.rows)
     if answers.page_count > 1:
-        st.pagination(answers.page_count, key="page", bind="query-params")
+        st.pagination(answers.page_count, key="answer-page", bind="query-params")
 
 
 def _first_page() -> None:
-    st.session_state.pop("page", None)
+    st.session_state.pop("answer-page", None)

@@ -197,25 +197,22 @@ def _waiting(session: Session, now: datetime, t: Words) -> list[Waiting]:
 
 
 def _happenings(session: Session, now: datetime, t: Words) -> list[Happening]:
-    kinds = sorted({kind for kind, _ in labels.EVENTS})
-    actions = sorted({action for _, action in labels.EVENTS})
+    told = [action for kind, action in labels.EVENTS if kind == "item"]
     recent = session.exec(
         select(Event)
-        .where(col(Event.subject_kind).in_(kinds), col(Event.action).in_(actions))
+        .where(
+            ((col(Event.subject_kind) == "item") & col(Event.action).in_(told))
+            | ((col(Event.subject_kind) == "material") & (col(Event.action) == "overrule"))
+        )
         .order_by(col(Event.sequence).desc())
         .limit(RECENT_EVENTS)
     ).all()
     names = display_names(session, {event.actor for event in recent})
     subjects = _subject_names(session, {event.subject_id for event in recent})
     return [
-        Happening(
-            who=names[event.actor],
-            what=t(labels.EVENTS[event.subject_kind, event.action], subject=subjects[event.subject_id]),
-            when=t.ago(event.at, now),
-            exact=t.moment(event.at),
-        )
+        Happening(names[event.actor], what, t.ago(event.at, now), t.moment(event.at))
         for event in recent
-        if (event.subject_kind, event.action) in labels.EVENTS
+        if (what := labels.happening(t, event, subjects[event.subject_id])) is not None
     ]
 
 

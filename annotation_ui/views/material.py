@@ -1,6 +1,6 @@
 """One material: what it is, where it came from, what it resembles, what became of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.views.formats import duration, media_facts
 from annotation_ui.views.materials import Card, cards_of
 from annotation_ui.words import Words
-from core.errors import UnknownName
+from curation.materials import UnknownMaterial
 from warehouse.events import history
 from warehouse.tables import (
     DuplicateLink,
@@ -94,12 +94,12 @@ def material_detail(
 
     Raises:
         NotAllowed: The person may not see the library.
-        UnknownName: There is no such material.
+        UnknownMaterial: There is none of that id.
     """
     require(who, Permission.SEE_LIBRARY)
     row = session.get(Material, material_id)
     if row is None:
-        raise UnknownName("material", material_id, ())
+        raise UnknownMaterial(f"no material has the id {material_id!r}")
     family = col(Material.parent_id).in_([row.id, row.parent_id] if row.parent_id else [row.id])
     relatives = session.exec(select(Material).where(family | (col(Material.id) == row.parent_id))).all()
     doubles = session.exec(select(Material).where(col(Material.id).in_(duplicate_group(session, row.id)))).all()
@@ -109,7 +109,7 @@ def material_detail(
         version=row.version,
         may_decide=who.may(Permission.CURATE) and row.state != MaterialState.WITHDRAWN,
         facts=media_facts(row.media_ref, t),
-        measures=[(name.replace("_", " "), _measure(value)) for name, value in sorted(row.measures.items())],
+        measures=_measures(row.measures),
         description=row.audio_content or "",
         sources=_sources(session, row.id, t),
         speech=_speech(session, row.id),
@@ -136,8 +136,13 @@ def duplicate_group(session: Session, material_id: str) -> list[str]:
     return order[:MOST_DUPLICATES]
 
 
-def _measure(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _measures(measures: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Numbers and words; what a filter keeps in structures is for programs."""
+    return [
+        (name.replace("_", " "), f"{value:.4g}" if isinstance(value, float) else str(value))
+        for name, value in sorted(measures.items())
+        if isinstance(value, int | float | str)
+    ]
 
 
 def _sources(session: Session, material_id: str, t: Words) -> list[Source]:
@@ -177,14 +182,12 @@ def _uses(session: Session, material_id: str, t: Words) -> list[Use]:
 
 
 def _changes(session: Session, material_id: str, now: datetime, t: Words) -> list[Change]:
-    told = history(session, "material", material_id)
+    told = [event for event in history(session, "material", material_id) if "after" in event.detail]
     names = display_names(session, {event.actor for event in told})
     return [
         Change(
             who=names[event.actor],
-            what=t(labels.MATERIAL_ACTIONS[event.action])
-            if event.action in labels.MATERIAL_ACTIONS
-            else event.action.replace("_", " "),
+            what=t(labels.MATERIAL_STATES[MaterialState(event.detail["after"])]),
             reason=str(event.detail.get("reason") or ""),
             when=t.ago(event.at, now),
         )

@@ -185,7 +185,7 @@ def _card(
         facts=short_facts(media),
         licence=next((source.licence for source in sources if source.licence), ""),
         tags=row.tags,
-        drop_reason=labels.reason(t, row.drop_reason) if row.drop_reason else None,
+        drop_reason=labels.drop_reason(t, row.drop_reason) if row.drop_reason else None,
         has_duplicates=doubled,
         picture_url=links.url(media, who.user_id, "small"),
         media_url=links.url(media, who.user_id),

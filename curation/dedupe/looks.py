@@ -1,10 +1,11 @@
 """Perceptual hashes: what media look or sound like, in bits that survive re-encoding and resizing.
 
-All are pHash (the signs of the low frequencies of a cosine transform) from imagehash: of a picture, of a frame each
-second, of the spectrogram of each half second.
+All are pHash of 256 bits (the signs of the 16 x 16 lowest frequencies of a cosine transform) from imagehash: of a
+picture, of a frame each second, of the spectrogram of a second each half second. Pictures have a dHash too.
 """
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import imagehash
@@ -23,6 +24,7 @@ METHOD_OF_MODALITY = {
     Modality.AUDIO: AUDIO_METHOD,
 }
 
+HASH_SIDE = 16
 IMAGE_SIDE_PX = 256
 FLAT_SPREAD = 1.0
 """Below this standard deviation of luma there is nothing to hash but noise."""
@@ -52,7 +54,7 @@ def image_looks(image: Image.Image) -> dict[str, Any]:
         return {IMAGE_METHOD: None}
     turned = [grey if turn is None else grey.transpose(turn) for turn in TURNS]
     hashes = {
-        "phash": [str(imagehash.phash(one)) for one in turned],
+        "phash": [perceptual_hash(one) for one in turned],
         "dhash": [str(imagehash.dhash(one)) for one in turned],
     }
     return {IMAGE_METHOD: hashes}
@@ -60,12 +62,12 @@ def image_looks(image: Image.Image) -> dict[str, Any]:
 
 def video_looks(frames: Iterable[Image.Image]) -> dict[str, Any]:
     """pHash of each frame, which stand a second apart; None for flat ones."""
-    hashes = [None if np.asarray(frame).std() < FLAT_SPREAD else str(imagehash.phash(frame)) for frame in frames]
+    hashes = [None if np.asarray(frame).std() < FLAT_SPREAD else perceptual_hash(frame) for frame in frames]
     return {VIDEO_METHOD: {"first": 0, "hashes": hashes}}
 
 
 def audio_looks(samples: Samples) -> dict[str, Any]:
-    """pHash (256 bits) of the spectrogram of each second, half a second apart; None for what is much quieter.
+    """pHash of the spectrogram of each second, half a second apart; None for what is much quieter.
 
     The grid lies around the sound's centre of energy, which codecs that add a delay or padding leave on the same spot
     of the sound, to a fraction of a sample.
@@ -88,6 +90,17 @@ def audio_looks(samples: Samples) -> dict[str, Any]:
     return {AUDIO_METHOD: {"first": -before, "hashes": hashes}}
 
 
+def perceptual_hash(image: Image.Image) -> str:
+    """pHash of 256 bits as hexadecimal digits."""
+    return str(imagehash.phash(image, hash_size=HASH_SIDE, highfreq_factor=2))
+
+
+def coarse_hash(text: str) -> str:
+    """Of a hash of 256 bits, the 8 x 8 that stand for the lowest frequencies, as 16 hexadecimal digits."""
+    row_digits = HASH_SIDE // 4
+    return "".join(text[row * row_digits : row * row_digits + 2] for row in range(8))
+
+
 def _spectrum(samples: Samples, centre: int) -> npt.NDArray[np.float64]:
     """Power in 32 bands (rows) of 64 windows (columns) around a sample."""
     start = centre - _STEP - _WINDOW // 2
@@ -97,6 +110,7 @@ def _spectrum(samples: Samples, centre: int) -> npt.NDArray[np.float64]:
     return (power @ _band_weights()).T
 
 
+@cache
 def _band_weights() -> npt.NDArray[np.float64]:
     """Triangles of equal width in log frequency: (frequencies, bands), each band sums to 1."""
     edges = np.geomspace(*_BAND_EDGES_HZ, _BANDS + 2)
@@ -110,5 +124,4 @@ def _band_weights() -> npt.NDArray[np.float64]:
 def _spectral_hash(spectrum: npt.NDArray[np.float64]) -> str:
     levels_db = 10 * np.log10(spectrum + 1e-12)
     above_floor = np.maximum(levels_db - levels_db.max() + _RANGE_DB, 0) / _RANGE_DB
-    picture = Image.fromarray(np.round(above_floor * 255).astype(np.uint8))
-    return str(imagehash.phash(picture, hash_size=16, highfreq_factor=2))
+    return perceptual_hash(Image.fromarray(np.round(above_floor * 255).astype(np.uint8)))

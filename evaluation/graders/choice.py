@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from core.grading import Grade
 from core.question import AnswerKey, Question, choice_label
 from evaluation.graders.base import RuleGrader, nothing_found
-from evaluation.graders.cleaning import clean_fragment
+from evaluation.graders.cleaning import clean, clean_fragment
 from evaluation.graders.options import Options, Reading
 from evaluation.graders.reading import MARK, final_region, sentences, statement_after, statements
 from evaluation.graders.verdicts import Mark, Why, invalid_response, not_graded, right, shown, wrong
@@ -70,21 +70,29 @@ class ChoiceGrader(RuleGrader):
 
 def chosen(question: Question, answer_text: str) -> frozenset[int] | None:
     """The places of the options that an answer chooses; None when it chooses none or cannot be read."""
-    count = len(question.choices)
-    every = question.model_copy(update={"answer": AnswerKey(correct=tuple(range(count)))})
-    for place in range(count):
-        alone = question.model_copy(update={"answer": AnswerKey(correct=(place,))})
-        if CHOICE.grade(alone, answer_text).points == 1.0:
-            return frozenset({place})
-    return frozenset(range(count)) if CHOICE.grade(every, answer_text).points == 1.0 else None
+    answer = clean(answer_text)
+    if not answer:
+        return None
+    options = Options.of([choice.text for choice in question.choices])
+    found = _settled(answer, options, len(question.answer.correct))
+    return found.chosen if isinstance(found, Reading) else None
 
 
 def _mark(answer: str, options: Options, correct: frozenset[int]) -> Mark:
+    found = _settled(answer, options, len(correct))
+    if isinstance(found, Mark):
+        return found
+    says = ", ".join(choice_label(place) for place in sorted(found.chosen))
+    return right(f"chooses {says}") if found.chosen == correct else wrong(f"chooses {says}")
+
+
+def _settled(answer: str, options: Options, correct_count: int) -> Reading | Mark:
+    """The options that a cleaned answer settles on, without doubt; else the mark of one that settles on none."""
     if options.count > MOST_OPTIONS:
         return not_graded(Why.BAD_KEY, f"{options.count} options are more than there are letters")
-    if len(correct) < options.count and _copies_all(final_region(answer), options):
+    if correct_count < options.count and _copies_all(final_region(answer), options):
         return invalid_response(Why.COPIES_OPTIONS, "it copies all the options and chooses none")
-    reading = options.whole(answer) or _read(answer, options, several=len(correct) > 1)
+    reading = options.whole(answer) or _read(answer, options, several=correct_count > 1)
     if reading is None:
         nothing = nothing_found(answer, "option")
         rejected = nothing.why is Why.UNREAD and _REJECTS_ALL.search(
@@ -93,8 +101,7 @@ def _mark(answer: str, options: Options, correct: frozenset[int]) -> Mark:
         return wrong("rejects all the options") if rejected else nothing
     if reading.doubt:
         return not_graded(Why.CONTRADICTION, f"{reading.doubt} in {shown(answer[-200:])}")
-    says = ", ".join(choice_label(place) for place in sorted(reading.chosen))
-    return right(f"chooses {says}") if reading.chosen == correct else wrong(f"chooses {says}")
+    return reading
 
 
 def _copies_all(region: str, options: Options) -> bool:

@@ -11,8 +11,8 @@ from core.question import AnswerKey
 from evaluation.graders.base import RuleGrader, nothing_found
 from evaluation.graders.cleaning import clean, clean_fragment
 from evaluation.graders.numerals import with_digits
-from evaluation.graders.phrases import Standing, read_words, standing
-from evaluation.graders.quantities import quantities, same
+from evaluation.graders.phrases import Standing, Words, read_words, standing
+from evaluation.graders.quantities import Quantity, quantities, same
 from evaluation.graders.reading import MARK, final_region, sentences, without_declining
 from evaluation.graders.verdicts import Mark, Verdict, Why, not_graded, right, shown, wrong
 
@@ -29,7 +29,29 @@ _LIST_MARK = re.compile(r"^\(?(?:\d{1,2}[.)、:](?!\d)|[a-z][.)])\s*", re.MULTIL
 _BRACKETS = re.compile(r"\s*\([^()]{0,200}\)")
 _NUMERIC = re.compile(r"[-+$€£]{0,2}\d[\d., /^×()%-]*")
 _MOST_EXTRA_WORDS = 4
-_MOST_ITEMS = 500
+_MOST_ITEMS, _LONGEST_NUMBER, _MOST_READ = 300, 60, 4000
+
+
+@dataclass(frozen=True)
+class _Name:
+    """One way to say an item: its words, and its number when it is nothing else."""
+
+    text: str
+    words: Words
+    number: Quantity | None
+
+    @classmethod
+    def of(cls, text: str, language: str) -> "_Name":
+        return cls(text, read_words(text), _number(text, language))
+
+    def is_said_by(self, other: "_Name") -> bool:
+        """Whether both are the same words or the same number."""
+        if other.words.words and self.words.content == other.words.content:
+            return True
+        return self.number is not None and other.number is not None and same(self.number, other.number, None) is True
+
+
+_Items = list[list[_Name]]
 
 
 @dataclass
@@ -49,10 +71,10 @@ class EnumerationGrader(RuleGrader):
 
     def mark(self, key: AnswerKey, answer: str, language: str, ask: str) -> Mark:
         """The best mark that the answer gets against any of the accepted lists."""
-        lists = [items for items in map(key_items, key.accepted) if items]
+        lists = [_named(items, language) for items in map(key_items, key.accepted) if items]
         if not lists:
             return not_graded(Why.BAD_KEY, "the key lists no items")
-        region = without_declining(_region(answer))
+        region = without_declining(_region(answer)[:_MOST_READ])
         if not region:
             return nothing_found(answer, "list")
         firsts: list[Mark] = []
@@ -63,9 +85,9 @@ class EnumerationGrader(RuleGrader):
             firsts = firsts or marks  # where no reading is right, the plain one tells why
         return next((mark for mark in firsts if mark.verdict is Verdict.NOT_GRADED), firsts[0])
 
-    def _compare(self, items: list[list[str]], said: _Sorted, answer: str) -> Mark:
+    def _compare(self, items: _Items, said: _Sorted, answer: str) -> Mark:
         missing = [
-            items[place][0] for place in range(len(items)) if place not in said.found and place not in said.loose
+            items[place][0].text for place in range(len(items)) if place not in said.found and place not in said.loose
         ]
         if len(missing) == len(items):
             nothing = nothing_found(answer, "list")
@@ -105,17 +127,29 @@ def _region(answer: str) -> str:
     return "\n".join(first + (below if len(below) == len(lines) - 1 else []))
 
 
-def _sort(region: str, items: list[list[str]], language: str, separator: re.Pattern[str]) -> _Sorted:
+def _named(items: list[list[str]], language: str) -> _Items:
+    return [[_Name.of(alternative, language) for alternative in item] for item in items]
+
+
+def _number(text: str, language: str) -> Quantity | None:
+    if len(text) > _LONGEST_NUMBER:
+        return None
+    digits = with_digits(text, language, lone=True)
+    found = quantities(digits, language) if _NUMERIC.fullmatch(digits) else []
+    return found[0] if len(found) == 1 else None
+
+
+def _sort(region: str, items: _Items, language: str, separator: re.Pattern[str]) -> _Sorted:
     said = _Sorted()
     lines = [line for line in _LIST_MARK.sub("", region).split("\n") if not line.endswith(":")]
     sections = [section for line in lines for section in sentences(line)]
     for segment in [part for section in sections for part in separator.split(section)][:_MOST_ITEMS]:
-        place = _place_of_segment(segment, items, language)
+        place = _place(segment, items, language)
         if place is not None:
             said.found.append(place)
             continue
         for part in _AND.split(segment):
-            place = _place_of_segment(part, items, language)
+            place = _place(part, items, language)
             if place is not None:
                 said.found.append(place)
             elif read_words(part).words:
@@ -123,41 +157,26 @@ def _sort(region: str, items: list[list[str]], language: str, separator: re.Patt
     return said
 
 
-def _place_of_segment(segment: str, items: list[list[str]], language: str) -> int | None:
+def _place(segment: str, items: _Items, language: str) -> int | None:
     """The item that a segment is, without brackets after it or an opening such as "they are" before it."""
     text = segment.strip(" .。!:\"'")
     plain = _BRACKETS.sub("", text)
     opening = _LEAD_IN.match(plain)
     after = plain[opening.end() :] if opening and not _AND.search(opening.group()) else plain
-    places = (_place(candidate, items, language) for candidate in (text, plain, after))
-    return next((place for place in places if place is not None), None)
-
-
-def _place(text: str, items: list[list[str]], language: str) -> int | None:
-    words = read_words(text).content
-    for place, alternatives in enumerate(items):
-        for alternative in alternatives:
-            if words and read_words(alternative).content == words:
-                return place
-            if _same_number(alternative, text.strip(), language):
+    for candidate in dict.fromkeys((text, plain, after.strip())):
+        name = _Name.of(candidate, language)
+        for place, alternatives in enumerate(items):
+            if any(alternative.is_said_by(name) for alternative in alternatives):
                 return place
     return None
 
 
-def _same_number(wanted: str, said: str, language: str) -> bool:
-    left, right_text = with_digits(wanted, language, lone=True), with_digits(said, language, lone=True)
-    if not (_NUMERIC.fullmatch(left) and _NUMERIC.fullmatch(right_text)):
-        return False
-    numbers = quantities(left, language), quantities(right_text, language)
-    return len(numbers[0]) == len(numbers[1]) == 1 and same(numbers[0][0], numbers[1][0], None) is True
-
-
-def _sort_rest(text: str, items: list[list[str]], said: _Sorted) -> None:
+def _sort_rest(text: str, items: _Items, said: _Sorted) -> None:
     words = read_words(text)
     loose = {
         place
         for place, alternatives in enumerate(items)
-        if any(standing(read_words(one).content, words) is Standing.AFFIRMED for one in alternatives)
+        if any(standing(one.words.content, words) is Standing.AFFIRMED for one in alternatives)
     }
     said.loose |= loose
     if not loose:

@@ -4,6 +4,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import islice
 
 from core.question import AnswerKey
 from evaluation.graders.base import RuleGrader, nothing_found
@@ -14,7 +15,8 @@ from evaluation.graders.quantities import Quantity, is_expression, quantities, s
 from evaluation.graders.reading import sentences, statements, without_declining
 from evaluation.graders.verdicts import Mark, Why, not_graded, right, shown, wrong
 
-_MOST_READ = 2000
+# How far is looked: characters of one statement, statements from the last back, sentences from the last back.
+_MOST_READ, _MOST_STATEMENTS, _MOST_SENTENCES = 600, 12, 200
 _CHAIN = re.compile(r"=|⇒|→|\bequals\b|(?<!不)等于|得到|即")
 _ABOUT = re.compile(r"≈|约等于|\bor (?:about|approximately|roughly)\b")
 # Where an explanation begins that is no longer the stated answer.
@@ -92,7 +94,8 @@ def _squeezed(text: str) -> str:
 
 
 def _stated(answer: str, language: str, factorials: bool) -> _Stated | None:
-    for line in statements(answer):
+    for line in islice(statements(answer), _MOST_STATEMENTS):
+        line = line[:_MOST_READ]
         sentence = next(iter(sentences(line)), "")
         core = _EXPLANATION.split(sentence, maxsplit=1)[0]
         for text in (core, sentence, line):
@@ -101,7 +104,7 @@ def _stated(answer: str, language: str, factorials: bool) -> _Stated | None:
                 alone = sum(len(part.found) for part in parts) == 1
                 around = [] if alone else [one for part in _parts(sentence, language, factorials) for one in part.found]
                 return _Stated(parts, 0, around)
-    for sentence in reversed(sentences(_LIST_MARK.sub("", answer))):
+    for sentence in reversed(sentences(_LIST_MARK.sub("", answer))[-_MOST_SENTENCES:]):
         parts = _parts(sentence, language, factorials)
         if parts:
             return _Stated(parts, -1, [one for part in parts for one in part.found])

@@ -59,7 +59,11 @@ class Options:
 
     @cached_property
     def _folded(self) -> tuple[str, ...]:
-        return tuple(text.casefold() for text in self.texts)
+        return tuple(_same_length_folded(text) for text in self.texts)
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self._folded), default=0)
 
     @cached_property
     def _phrases(self) -> tuple[tuple[str, ...], ...]:
@@ -108,7 +112,7 @@ class Options:
 
     def whole(self, text: str) -> Reading | None:
         """The one option whose words are the whole text."""
-        words, folded = read_words(text).content, text.casefold()
+        words, folded = read_words(text).content, _same_length_folded(text)
         exact = [place for place, option in enumerate(self._folded) if option == folded]
         alike = [place for place, phrase in enumerate(self._phrases) if phrase and phrase == words]
         found = exact or alike
@@ -128,7 +132,7 @@ class Options:
 
     def are_all_copied(self, text: str) -> bool:
         """Whether the text is nothing but all options, with or without their letters."""
-        left = text.casefold()
+        left = _same_length_folded(text)
         for option in sorted(self._folded, key=len, reverse=True):
             if not option or option not in left:
                 return False
@@ -137,13 +141,12 @@ class Options:
         return bool(self._folded) and sum(character.isalnum() for character in left) <= _COPY_LEFTOVER
 
     def _text_at(self, line: str, at: int) -> tuple[int | None, int]:
-        folded = line.casefold()
-        if len(folded) != len(line):  # letters such as ß that fold to two
-            folded = line.lower() if len(line.lower()) == len(line) else line
+        """The longest option text that begins at that place, and its end; none when several options have it."""
+        folded = _same_length_folded(line[at : at + self._longest + 2])
         best: tuple[int | None, int] = (None, at)
         for place, text in enumerate(self._folded):
             end = at + len(text)
-            if text and end > best[1] and folded.startswith(text, at) and _is_bounded(folded, end):
+            if text and end > best[1] and folded.startswith(text) and _is_bounded(folded, len(text)):
                 best = (place, end)
         same = [text for text in self._folded if best[0] is not None and text == self._folded[best[0]]]
         return best if len(same) == 1 else (None, at)
@@ -158,7 +161,7 @@ class Options:
         while found := _LABEL.match(line, at):
             places = self.places(found["run"] or found["low"])
             own_end = self._own_text_end(found.end(), line, places)
-            if not places or (own_end == found.end() and self._is_no_label(found, line, first=not chosen)):
+            if not places or places <= chosen or (own_end == found.end() and self._is_no_label(found, line, first=not chosen)):
                 break
             chosen |= places
             end = own_end
@@ -214,6 +217,12 @@ class Options:
                 for start in find_phrase(longer, words):
                     covered.update(range(start, start + len(longer)))
         return all(start in covered for start in find_phrase(mine, words))
+
+
+def _same_length_folded(text: str) -> str:
+    """Case folded, but for letters such as ß that would become two."""
+    folded = text.casefold()
+    return folded if len(folded) == len(text) else "".join(c if len(c.casefold()) != 1 else c.casefold() for c in text)
 
 
 def _is_bounded(text: str, end: int) -> bool:

@@ -40,6 +40,7 @@ _NEGATED_AFTER = re.compile(
     r"(?:is|was|are|were|does|did|do|can|could|has|have|had|would|will) (?:not|no)\b|\w{2,6}nt\b"
 )
 _NEGATED_AFTER_UNSPACED = re.compile("并?不|没|并非|错")
+_MOST_PLACES = 50
 _NEAR_WORDS, _NEAR_CHARACTERS = 3, 4
 _BEFORE_ONE = frozenset(
     "是的只条头匹个一两三四五六七八九十几了有为叫和与在到着于选当成作即就位名辆架艘座张块把本台件朵棵株颗根支片群"
@@ -129,7 +130,7 @@ def standing(phrase: tuple[str, ...], text: Words) -> Standing:
     places = find_phrase(phrase, text)
     if not places:
         return Standing.ABSENT
-    stands = [_standing_at(place, phrase, text) for place in places if not text.asked[place]]
+    stands = [_standing_at(place, phrase, text) for place in places[-_MOST_PLACES:] if not text.asked[place]]
     if not stands:
         return Standing.UNSURE
     if stands[-1] is Standing.NEGATED and Standing.AFFIRMED in stands:

@@ -1,8 +1,10 @@
 """Models by name: those that a project names in its settings, and any Inspect AI provider."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from pydantic import Field, ValidationError
 
@@ -11,6 +13,25 @@ from core.errors import InterplayError, UnknownName
 from core.provenance import content_hash
 
 PROJECT_PREFIX = "project:"
+
+# Fields of `GenerateConfig` that say how calls are made, not what comes back: changing one asks nothing again.
+_HOW_ASKED = frozenset(
+    {
+        "adaptive_connections",
+        "attempt_timeout",
+        "batch",
+        "cache",
+        "max_connections",
+        "max_retries",
+        "stream_idle_timeout",
+        "timeout",
+    }
+)
+_SECRET_NAME = re.compile(
+    r"(?:^|[_-])(?:api[_-]?key|key|token|secret|password|passwd|auth|authorization|credentials?|cookie)$",
+    re.IGNORECASE,
+)
+_HIDDEN = "***"
 
 
 class BadModelSettings(InterplayError):
@@ -24,9 +45,10 @@ class ModelSpec(Frozen):
         name: What reports call it.
         provider: Inspect AI's `provider/model`.
         family: Models of one family share their mistakes, so they have one vote in a panel.
-        arguments: For the provider (base_url, ...). A text `project:FILE` means that file of the project folder.
+        arguments: For the provider (base_url, ...). A text `project:FILE` means that file of the project folder. Keys,
+            tokens and passwords in them are used and never stored; better still, leave them in the environment.
         panel: Whether `qc run` asks it when no model is named.
-        generate: Fields of Inspect AI's `GenerateConfig` (temperature, max_tokens, reasoning_tokens, ...).
+        generate: Fields of Inspect AI's `GenerateConfig` (temperature, max_tokens, reasoning_tokens, max_retries, ...).
     """
 
     name: str
@@ -38,13 +60,32 @@ class ModelSpec(Frozen):
 
     @property
     def request_identity(self) -> dict[str, Any]:
-        """What decides its answers, whatever the project calls it."""
-        return {"provider": self.provider, "arguments": dict(self.arguments), "generate": dict(self.generate)}
+        """What decides its answers, whatever the project calls it, whoever pays, and however often a call is retried.
+
+        Holds no secret, so it can be stored.
+        """
+        generate = {key: value for key, value in self.generate.items() if key not in _HOW_ASKED}
+        return {
+            "provider": self.provider,
+            "arguments": _without_secrets(self.arguments),
+            "generate": _without_secrets(generate),
+        }
 
     @property
     def fingerprint(self) -> str:
         """sha256 over `request_identity`."""
         return content_hash(self.request_identity)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All of it but the secrets, for the record of a run."""
+        return dict(_without_secrets(self.model_dump(mode="json")))
+
+    def hide_secrets(self, text: str) -> str:
+        """The text with the secrets of this model's settings masked: providers repeat them in their errors."""
+        for secret in sorted(set(_secrets([self.arguments, self.generate])), key=len, reverse=True):
+            text = text.replace(secret, _HIDDEN)
+        return text
 
     def resolved_arguments(self, project_root: Path) -> dict[str, Any]:
         """`arguments` with `project:` files as paths."""
@@ -67,14 +108,70 @@ def find_models(names: Sequence[str], settings: Mapping[str, Mapping[str, Any]])
 
 
 def _find(name: str, settings: Mapping[str, Mapping[str, Any]]) -> ModelSpec:
-    if name in settings:
-        table = {"name": name, "family": name, **settings[name]}
-        try:
-            return ModelSpec.model_validate(table)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(step) for step in first["loc"]) or "table"
-            raise BadModelSettings(f"[models.{name}] in interplay.toml, {where}: {first['msg']}") from error
-    if "/" in name.strip("/"):
-        return ModelSpec(name=name, provider=name, family=name)
-    raise UnknownName("model", name, settings)
+    if name not in settings and "/" not in name.strip("/"):
+        raise UnknownName("model", name, settings)
+    table = {"family": name, **settings.get(name, {"provider": name})}
+    try:
+        return ModelSpec.model_validate({"name": name, **table})
+    except ValidationError as error:
+        place = f"[models.{name}] in interplay.toml" if name in settings else f"model {name!r}"
+        raise BadModelSettings(f"{place}: {_problem(error)}") from error
+
+
+def _problem(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(str(step) for step in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"unknown field {where!r}; known: {', '.join(sorted(ModelSpec.model_fields.keys() - {'name'}))}"
+    if where == "provider":
+        return "'provider' must be Inspect AI's provider/model, as 'google/gemini-2.5-flash'"
+    return f"{where}: {first['msg']}" if where else first["msg"]
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_secrets(one) for key, one in value.items() if not _is_secret(key, one)}
+    if isinstance(value, list | tuple):
+        return [_without_secrets(one) for one in value]
+    return _plain_address(value) if isinstance(value, str) else value
+
+
+def _secrets(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            if _is_secret(key, one):
+                yield one
+            else:
+                yield from _secrets(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _secrets(one)
+    elif isinstance(value, str) and (address := _address(value)):
+        asked = [text for name, text in parse_qsl(address.query) if _SECRET_NAME.search(name)]
+        yield from (text for text in (address.password, *asked) if text)
+
+
+def _is_secret(name: Any, value: Any) -> bool:
+    return isinstance(name, str) and isinstance(value, str) and value != "" and _SECRET_NAME.search(name) is not None
+
+
+def _plain_address(text: str) -> str:
+    """The text; if it is a URL, without user, password and secret parameters."""
+    address = _address(text)
+    if address is None:
+        return text
+    asked = parse_qsl(address.query, keep_blank_values=True)
+    open_ones = [(name, value) for name, value in asked if not _SECRET_NAME.search(name)]
+    host = address.netloc.rpartition("@")[2]
+    if host == address.netloc and open_ones == asked:
+        return text
+    return address._replace(netloc=host, query=urlencode(open_ones)).geturl()
+
+
+def _address(text: str) -> SplitResult | None:
+    if "://" not in text:
+        return None
+    try:
+        return urlsplit(text)
+    except ValueError:
+        return None

@@ -13,11 +13,20 @@ from PIL import Image, ImageDraw
 from core.content import MediaRef, Modality, parse_prompt
 from core.question import AnswerKey, Choice, Question, QuestionKind, Step
 from core.settings import Project
-from warehouse import events
+from curation.materials import Overrule, overrule
 from warehouse.items import Draft, create_item, revise_item
 from warehouse.lifecycle import Action, Advance, advance
 from warehouse.runs import open_run
-from warehouse.tables import Decision, DuplicateLink, Material, MaterialSource, MaterialState, Release, ReleaseItem, Segment
+from warehouse.tables import (
+    Decision,
+    DuplicateLink,
+    Material,
+    MaterialSource,
+    MaterialState,
+    Release,
+    ReleaseItem,
+    Segment,
+)
 from warehouse.verdicts import Judgement, record_verdict, settle_round
 from warehouse.workspace import open_workspace
 
@@ -31,7 +40,12 @@ def png(number, width=320, height=210):
     pen = ImageDraw.Draw(image)
     for place in range(3 + number % 4):
         left = 20 + place * 42
-        pen.ellipse((left, 50 + 9 * (place + number) % 70, left + 34, 140), fill=Image.new("HSV", (1, 1), ((hue + 90 + 30 * place) % 360 * 255 // 360, 150, 200)).convert("RGB").getpixel((0, 0)))
+        pen.ellipse(
+            (left, 50 + 9 * (place + number) % 70, left + 34, 140),
+            fill=Image.new("HSV", (1, 1), ((hue + 90 + 30 * place) % 360 * 255 // 360, 150, 200))
+            .convert("RGB")
+            .getpixel((0, 0)),
+        )
     buffer = io.BytesIO()
     image.save(buffer, "PNG")
     return buffer.getvalue()
@@ -41,7 +55,11 @@ def wav(number, seconds=2.0, rate=16000):
     """A tone with a swelling, another pitch for every number."""
     pitch = 220 * 2 ** (number / 12)
     frames = [
-        int(12000 * abs(math.sin(math.pi * (1 + number % 4) * i / (seconds * rate))) * math.sin(2 * math.pi * pitch * i / rate))
+        int(
+            12000
+            * abs(math.sin(math.pi * (1 + number % 4) * i / (seconds * rate)))
+            * math.sin(2 * math.pi * pitch * i / rate)
+        )
         for i in range(int(seconds * rate))
     ]
     buffer = io.BytesIO()
@@ -83,19 +101,50 @@ class Seeder:
         self.moments += 1
         return START + timedelta(minutes=self.moments)
 
-    def material(self, data, modality, media_type, origin, *, licence="CC-BY-4.0", author=None, tags=(), state=MaterialState.KEPT, drop_reason=None, parent=None, **measures):
+    def material(
+        self,
+        data,
+        modality,
+        media_type,
+        origin,
+        *,
+        licence="CC-BY-4.0",
+        author=None,
+        tags=(),
+        state=MaterialState.KEPT,
+        drop_reason=None,
+        parent=None,
+        **measures,
+    ):
         """One piece of media in the library; returns its row and reference."""
         sha256 = self.workspace.blobs.put(data)
         media = MediaRef(sha256=sha256, media_type=media_type, modality=modality, byte_count=len(data), **measures)
         row = Material(
-            sha256=sha256, media=media.model_dump(mode="json"), modality=modality.value, tags=list(tags), state=state,
-            drop_reason=drop_reason, parent_id=parent, run_id=self.run_id, created_at=self.clock(),
+            sha256=sha256,
+            media=media.model_dump(mode="json"),
+            modality=modality.value,
+            tags=list(tags),
+            state=state,
+            drop_reason=drop_reason,
+            parent_id=parent,
+            run_id=self.run_id,
+            created_at=self.clock(),
             measures={"sharpness": 0.4213} if modality == Modality.IMAGE else {},
         )
         with self.workspace.database.session() as session:
             session.add(row)
             session.flush()
-            session.add(MaterialSource(material_id=row.id, origin=origin, licence=licence, author=author, source="Our own recordings", run_id=self.run_id, created_at=self.clock()))
+            session.add(
+                MaterialSource(
+                    material_id=row.id,
+                    origin=origin,
+                    licence=licence,
+                    author=author,
+                    source="Our own recordings",
+                    run_id=self.run_id,
+                    created_at=self.clock(),
+                )
+            )
         return row, media
 
     def picture(self, number, **more):
@@ -111,18 +160,48 @@ class Seeder:
     def film(self, number, **more):
         """A film material."""
         more.setdefault("origin", f"films/walk-{number:02}.mp4")
-        return self.material(mp4(number), Modality.VIDEO, "video/mp4", duration_s=1.0, width_px=160, height_px=96, frame_rate_hz=12.0, **more)
+        return self.material(
+            mp4(number),
+            Modality.VIDEO,
+            "video/mp4",
+            duration_s=1.0,
+            width_px=160,
+            height_px=96,
+            frame_rate_hz=12.0,
+            **more,
+        )
 
-    def draft(self, text, materials, author, choices=("two", "three", "four", "five"), correct=1, language="en", task_type="counting", steps=(), notes=None):
+    def draft(
+        self,
+        text,
+        materials,
+        author,
+        choices=("two", "three", "four", "five"),
+        correct=1,
+        language="en",
+        task_type="counting",
+        steps=(),
+        notes=None,
+    ):
         """A draft whose prompt places the materials by name."""
         media = {name: ref for name, (_, ref) in materials.items()}
         kind = QuestionKind.MULTI_STEP if steps else QuestionKind.CHOICE
         question = Question(
-            prompt=parse_prompt(text, media), kind=kind, choices=() if steps else tuple(Choice(text=c) for c in choices),
-            answer=AnswerKey() if steps else AnswerKey(correct=(correct,)), steps=tuple(steps),
-            required=frozenset(ref.modality for ref in media.values()), task_type=task_type, language=language,
+            prompt=parse_prompt(text, media),
+            kind=kind,
+            choices=() if steps else tuple(Choice(text=c) for c in choices),
+            answer=AnswerKey() if steps else AnswerKey(correct=(correct,)),
+            steps=tuple(steps),
+            required=frozenset(ref.modality for ref in media.values()),
+            task_type=task_type,
+            language=language,
         )
-        return Draft(question=question, materials={name: row.id for name, (row, _) in materials.items()}, author=author, notes=notes or {})
+        return Draft(
+            question=question,
+            materials={name: row.id for name, (row, _) in materials.items()},
+            author=author,
+            notes=notes or {},
+        )
 
     def item(self, name, draft, *actions, twin_group=None):
         """An item, taken through some actions of its life."""
@@ -167,18 +246,51 @@ class Seeder:
         from evaluation.graders import grader_for
 
         key = f"{model}/{item_name}/{condition}"
-        columns = dict.fromkeys(("request_key", "family", "condition_fingerprint", "error", "sent", "parameters", "input_tokens", "output_tokens", "latency_s", "cost_usd"))
+        columns = dict.fromkeys(
+            (
+                "request_key",
+                "family",
+                "condition_fingerprint",
+                "error",
+                "sent",
+                "parameters",
+                "input_tokens",
+                "output_tokens",
+                "latency_s",
+                "cost_usd",
+            )
+        )
         row = {
-            **columns, "key": key, "request_key": key, "purpose": "evaluation", "model": model, "item_name": item_name,
-            "revision_id": revision.id, "condition": condition, "kind": "choice", "rotation": 0, "replicate": 0,
-            "state": "ok", "answer": answer, "recorded_at": START.isoformat(),
+            **columns,
+            "key": key,
+            "request_key": key,
+            "purpose": "evaluation",
+            "model": model,
+            "item_name": item_name,
+            "revision_id": revision.id,
+            "condition": condition,
+            "kind": "choice",
+            "rotation": 0,
+            "replicate": 0,
+            "state": "ok",
+            "answer": answer,
+            "recorded_at": START.isoformat(),
         }
         with self.workspace.facts.writer("response", self.run_id) as writer:
             writer.add(row)
         if points is not None:
             grader = grader_for(revision.as_question()).fingerprint
             with self.workspace.facts.writer("grade", self.run_id) as writer:
-                writer.add({"response_key": key, "grader": grader, "points": points, "step_points": [], "reason": "the choice is right" if points else "another choice is right", "recorded_at": START.isoformat()})
+                writer.add(
+                    {
+                        "response_key": key,
+                        "grader": grader,
+                        "points": points,
+                        "step_points": [],
+                        "reason": "the choice is right" if points else "another choice is right",
+                        "recorded_at": START.isoformat(),
+                    }
+                )
 
 
 def passed(round_number, decider="panel@1", by_person=False, **more):
@@ -191,10 +303,20 @@ def fill(root, annotator="mei", reviewer_id="omar"):
     with open_workspace(root) as workspace:
         seeder = Seeder(workspace)
         pictures = [
-            seeder.picture(n, tags=["street", "day"] if n % 2 else ["garden", "鸟"], licence="CC-BY-4.0" if n % 3 else "CC0-1.0", author="Lena Vogt")
+            seeder.picture(
+                n,
+                tags=["street", "day"] if n % 2 else ["garden", "鸟"],
+                licence="CC-BY-4.0" if n % 3 else "CC0-1.0",
+                author="Lena Vogt",
+            )
             for n in range(13)
         ]
-        seeder.picture(13, state=MaterialState.DROPPED, drop_reason="poor_material", origin="photos/blurred-night-scene-with-a-very-long-file-name-from-a-camera-2026-02-28.png")
+        seeder.picture(
+            13,
+            state=MaterialState.DROPPED,
+            drop_reason="blurred",
+            origin="photos/blurred-night-scene-with-a-very-long-file-name-from-a-camera-2026-02-28.png",
+        )
         seeder.picture(14, state=MaterialState.WITHDRAWN, licence=None)
         sounds = [seeder.sound(n, tags=["bell", "music"]) for n in range(9)]
         films = [seeder.film(n, tags=["walking"]) for n in range(4)]
@@ -202,13 +324,38 @@ def fill(root, annotator="mei", reviewer_id="omar"):
             seeder.sound(number, parent=film[0].id, origin=f"films/walk-{number - 20:02}.mp4")
         with workspace.database.session() as session:
             first, second = sorted([pictures[0][0].id, pictures[1][0].id])
-            session.add(DuplicateLink(first_id=first, second_id=second, method="phash@1", distance=4.0, run_id=seeder.run_id))
-            session.add(Segment(material_id=sounds[0][0].id, start_s=0.0, end_s=0.9, speaker="A", text="The bell rings twice.", language="en", made_by="whisper@1", run_id=seeder.run_id))
-            session.add(Segment(material_id=sounds[0][0].id, start_s=1.0, end_s=1.8, speaker="B", text="然后停了。", language="zh", made_by="whisper@1", run_id=seeder.run_id))
+            session.add(
+                DuplicateLink(first_id=first, second_id=second, method="phash@1", distance=4.0, run_id=seeder.run_id)
+            )
+            session.add(
+                Segment(
+                    material_id=sounds[0][0].id,
+                    start_s=0.0,
+                    end_s=0.9,
+                    speaker="A",
+                    text="The bell rings twice.",
+                    language="en",
+                    made_by="whisper@1",
+                    run_id=seeder.run_id,
+                )
+            )
+            session.add(
+                Segment(
+                    material_id=sounds[0][0].id,
+                    start_s=1.0,
+                    end_s=1.8,
+                    speaker="B",
+                    text="然后停了。",
+                    language="zh",
+                    made_by="whisper@1",
+                    run_id=seeder.run_id,
+                )
+            )
         items = _items(seeder, pictures, sounds, films, annotator, reviewer_id)
         _results(seeder, items)
         with workspace.database.session() as session:
-            events.record(session, "command-line", "material", pictures[2][0].id, "keep", seeder.clock, reason="sharp enough")
+            overrule(session, pictures[2][0].id, 1, Overrule(False, "too busy", reviewer_id), seeder.clock)
+            overrule(session, pictures[2][0].id, 2, Overrule(True, "sharp enough", annotator), seeder.clock)
 
 
 def _items(seeder, pictures, sounds, films, annotator, reviewer_id):
@@ -218,26 +365,72 @@ def _items(seeder, pictures, sounds, films, annotator, reviewer_id):
     def mixed(n, text=english, **more):
         return seeder.draft(text, {"image_1": pictures[n], "audio_1": sounds[n % 9]}, annotator, **more)
 
-    film = seeder.draft("Watch <video_1> with <audio_1>.\nWhat does the walker pass when the tone is loudest?", {"video_1": films[0], "audio_1": sounds[3]}, annotator, choices=("the door", "the lamp", "the tree"))
+    film = seeder.draft(
+        "Watch <video_1> with <audio_1>.\nWhat does the walker pass when the tone is loudest?",
+        {"video_1": films[0], "audio_1": sounds[3]},
+        annotator,
+        choices=("the door", "the lamp", "the tree"),
+    )
     steps = [
         Step(ask="Which shape sounds first?", points=4, answer=AnswerKey(accepted=("the red one", "red"))),
-        Step(ask="How many shapes sound in all?", points=6, answer=AnswerKey(accepted=("three", "3"), grader="number"), rubric="Six points for the number; none for a range."),
+        Step(
+            ask="How many shapes sound in all?",
+            points=6,
+            answer=AnswerKey(accepted=("three", "3"), grader="number"),
+            rubric="Six points for the number; none for a range.",
+        ),
     ]
-    returned = Judgement(2, reviewer_id, True, Decision.RETURN, ("ambiguous",), {"answered blind": "A", "with audio hidden": "B"}, "“Struck” can mean touched or heard. Please say which.")
-    full = (Action.SUBMIT, passed(1, "checks@1"), passed(2, reviewer_id, True, comment="Clear, and I needed the sound."), passed(3, "panel@1", evidence={"full": "5 of 6 models right", "without audio": "1 of 6 models right"}))
+    returned = Judgement(
+        2,
+        reviewer_id,
+        True,
+        Decision.RETURN,
+        ("ambiguous",),
+        {"answered blind": "A", "with audio hidden": "B"},
+        "“Struck” can mean touched or heard. Please say which.",
+    )
+    full = (
+        Action.SUBMIT,
+        passed(1, "checks@1"),
+        passed(2, reviewer_id, True, comment="Clear, and I needed the sound."),
+        passed(3, "panel@1", evidence={"full": "5 of 6 models right", "without audio": "1 of 6 models right"}),
+    )
     made = {
         "bells-001": seeder.item("bells-001", mixed(0, notes={"audio": "0:00 – 0:02, the second strike"}), *full),
         "bells-002": seeder.item("bells-002", mixed(1), *full, Action.RELEASE),
         "bells-003": seeder.item("bells-003", mixed(2), *full, Action.RELEASE),
-        "钟声-004": seeder.item("钟声-004", mixed(3, chinese, language="zh", choices=("两个", "三个", "四个", "五个")), *full),
-        "bells-005": seeder.item("bells-005", mixed(4), Action.SUBMIT, passed(1, "checks@1"), passed(2, reviewer_id, True)),
-        "钟声-006": seeder.item("钟声-006", mixed(5, chinese, language="zh", choices=("两个", "三个", "四个", "五个")), Action.SUBMIT, passed(1, "checks@1")),
+        "钟声-004": seeder.item(
+            "钟声-004", mixed(3, chinese, language="zh", choices=("两个", "三个", "四个", "五个")), *full
+        ),
+        "bells-005": seeder.item(
+            "bells-005", mixed(4), Action.SUBMIT, passed(1, "checks@1"), passed(2, reviewer_id, True)
+        ),
+        "钟声-006": seeder.item(
+            "钟声-006",
+            mixed(5, chinese, language="zh", choices=("两个", "三个", "四个", "五个")),
+            Action.SUBMIT,
+            passed(1, "checks@1"),
+        ),
         "bells-007": seeder.item("bells-007", mixed(6), Action.SUBMIT, passed(1, "checks@1"), returned),
         "bells-008": seeder.item("bells-008", mixed(7), Action.SUBMIT, twin_group="bells-7-8"),
         "walk-009": seeder.item("walk-009", film, Action.SUBMIT),
-        "steps-010": seeder.item("steps-010", seeder.draft(english, {"image_1": pictures[8], "audio_1": sounds[8]}, annotator, steps=steps, task_type="spot_the_difference")),
+        "steps-010": seeder.item(
+            "steps-010",
+            seeder.draft(
+                english,
+                {"image_1": pictures[8], "audio_1": sounds[8]},
+                annotator,
+                steps=steps,
+                task_type="spot_the_difference",
+            ),
+        ),
         "bells-011": seeder.item("bells-011", mixed(9)),
-        "bells-012": seeder.item("bells-012", mixed(10), Action.SUBMIT, Judgement(1, "checks@1", False, Decision.REJECT, ("answerable_from_text",))),
+        "bells-012": seeder.item(
+            "bells-012",
+            mixed(10),
+            Action.SUBMIT,
+            Judgement(1, "checks@1", False, Decision.REJECT, ("answerable_from_text",)),
+        ),
     }
     seeder.revise(made["bells-011"][0].id, mixed(9, correct=2))
     return made

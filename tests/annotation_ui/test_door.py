@@ -57,7 +57,10 @@ def test_a_wrong_password_says_so_and_sets_no_cookie(client, people):
     assert "set-cookie" not in answer.headers
 
 
-@pytest.mark.parametrize("onward", ["https://evil.test/", "//evil.test", "/\\evil.test", "\\\\evil.test", "javascript:alert(1)", "", "/a\r\nX: y"])
+@pytest.mark.parametrize(
+    "onward",
+    ["https://evil.test/", "//evil.test", "/\\evil.test", "\\\\evil.test", "javascript:alert(1)", "", "/a\r\nX: y"],
+)
 def test_signing_in_leads_to_no_other_site(client, people, onward):
     assert enter(client, next=onward).headers["location"] == "/"
 
@@ -74,7 +77,9 @@ def test_forms_from_other_sites_are_refused(client, people, studio):
 def test_signing_out_ends_the_session_in_the_database(client, people, studio):
     enter(client)
     stolen = client.cookies[studio.cookie_name]
-    assert client.post("/auth/sign-out", headers={"Origin": "http://studio.test"}).headers["location"] == "/auth/sign-in"
+    assert (
+        client.post("/auth/sign-out", headers={"Origin": "http://studio.test"}).headers["location"] == "/auth/sign-in"
+    )
     client.cookies.set(studio.cookie_name, stolen)
     assert client.get("/", headers=HTML).status_code == 303
 

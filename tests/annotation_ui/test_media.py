@@ -79,7 +79,9 @@ def test_a_range_outside_the_media_is_refused_with_its_size(studio, client, link
     assert (answer.status_code, answer.headers["content-range"]) == (416, "bytes */5120")
 
 
-@pytest.mark.parametrize("header", ["bytes=9-3", "bytes=a-b", "bytes=", "bytes=-", "items=0-1", "bytes=0-1,4-5", "bytes=+1-2", "bytes=١-٢"])
+@pytest.mark.parametrize(
+    "header", ["bytes=9-3", "bytes=a-b", "bytes=", "bytes=-", "items=0-1", "bytes=0-1,4-5", "bytes=+1-2", "bytes=١-٢"]
+)
 def test_what_is_no_single_range_gets_the_whole(header):
     assert parse_range(header, 100) is None
 
@@ -106,7 +108,12 @@ def test_media_is_read_in_chunks(studio, client, links, reader, monkeypatch):
     asked = []
     real = studio.workspace.blobs.open(stored(studio).sha256).__class__.read
     monkeypatch.setattr(media_routes, "CHUNK_BYTES", 1000)
-    monkeypatch.setattr(type(studio.workspace.blobs.open(stored(studio).sha256)), "read", lambda self, n=-1: asked.append(n) or real(self, n), raising=False)
+    monkeypatch.setattr(
+        type(studio.workspace.blobs.open(stored(studio).sha256)),
+        "read",
+        lambda self, n=-1: asked.append(n) or real(self, n),
+        raising=False,
+    )
     with client.stream("GET", links.url(stored(studio), reader.user_id)) as answer:
         assert b"".join(answer.iter_raw()) == BYTES
     assert max(asked) <= 1000 and -1 not in asked
@@ -169,7 +176,17 @@ def test_tampered_addresses_are_refused(studio, client, links, reader):
         assert BYTES not in answer.content
 
 
-@pytest.mark.parametrize("path", ["/files/../studio.key", "/files/%2e%2e%2fstudio.key", "/files/..%5c..%5cinterplay.db", "/files//etc/passwd", "/files/", "/files/%00"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/files/../studio.key",
+        "/files/%2e%2e%2fstudio.key",
+        "/files/..%5c..%5cinterplay.db",
+        "/files//etc/passwd",
+        "/files/",
+        "/files/%00",
+    ],
+)
 def test_paths_lead_nowhere(studio, client, reader, path):
     answer = client.get(path)
     assert answer.status_code in {403, 404}
@@ -190,7 +207,9 @@ def test_media_that_is_not_there_is_not_found(studio, client, links, reader):
     assert client.get(links.url(media, reader.user_id, "small")).status_code == 404
 
 
-@pytest.mark.parametrize("media_type", ["image/svg+xml", "text/html", "application/xhtml+xml", "text/xml", "application/pdf"])
+@pytest.mark.parametrize(
+    "media_type", ["image/svg+xml", "text/html", "application/xhtml+xml", "text/xml", "application/pdf"]
+)
 def test_what_a_browser_could_run_is_only_offered_for_saving(studio, client, links, reader, media_type):
     media = stored(studio, b"<svg onload='alert(1)'/>", media_type, Modality.IMAGE)
     answer = client.get(links.url(media, reader.user_id))

@@ -1,9 +1,12 @@
 """What the pages say, without a browser: home, materials, items, preview, results."""
 
+import io
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
-from sqlalchemy import event
+from PIL import Image
+from sqlalchemy import event, insert
 from sqlmodel import select
 
 from annotation_ui import library
@@ -19,10 +22,11 @@ from annotation_ui.views.materials import PAGE_SIZE, MaterialQuery, facets, mate
 from annotation_ui.views.preview import condition_for, preview
 from annotation_ui.words import words_in
 from core.content import Modality
-from core.errors import UnknownName
+from curation.entries import Claims
+from curation.materials import UnknownMaterial
 from warehouse.events import history
 from warehouse.lifecycle import Action
-from warehouse.tables import Decision, DuplicateLink, Item, ItemState, Material, MaterialState, Segment
+from warehouse.tables import Decision, DuplicateLink, Item, ItemState, Material, MaterialSource, MaterialState, Segment
 from warehouse.verdicts import Judgement
 
 EN, ZH = words_in("en"), words_in("zh")
@@ -65,12 +69,23 @@ class TestHome:
             annotator = home_view.home(session, principal_of(Role.ANNOTATOR), NOW, EN)
             reviewer = home_view.home(session, principal_of(Role.REVIEWER), NOW, EN)
         funnel = {stage.label: stage.count for stage in annotator.funnel}
-        assert funnel == {"Materials kept": 2, "Draft": 1, "Submitted": 0, "Round 1 passed": 2, "Round 2 passed": 0, "Accepted": 0, "Released": 0}
+        assert funnel == {
+            "Materials kept": 2,
+            "Draft": 1,
+            "Submitted": 0,
+            "Round 1 passed": 2,
+            "Round 2 passed": 0,
+            "Accepted": 0,
+            "Released": 0,
+        }
         assert {stage.label: stage.count for stage in annotator.aside} == {"Returned": 1}
         assert {task.label: task.count for task in annotator.tasks} == {"Your drafts": 1, "Returned to you": 1}
         # An item of one's own never waits for oneself, whether the file named its author by name or the studio by id.
         assert {task.label: task.count for task in reviewer.tasks} == {"Waiting for a reviewer": 1}
-        assert {one.label: one.count for one in annotator.waiting} == {"Round 2: reviewers": 2, "The author: a new revision": 1}
+        assert {one.label: one.count for one in annotator.waiting} == {
+            "Round 2: reviewers": 2,
+            "The author: a new revision": 1,
+        }
         assert max(stage.share for stage in annotator.funnel) == 1
 
     def test_events_name_people_and_things(self, database, seeder, pair, who, people):
@@ -119,8 +134,16 @@ class TestMaterials:
         return sorted(card.title for card in self.find(*args, **query).cards)
 
     def test_facets_and_search(self, database, seeder, who, links):
-        seeder.picture(1, origin="https://photos.test/a%20b/red-door.png", tags=["门", "door"], licence="CC0-1.0", author="Lena_Vogt")
-        seeder.picture(2, origin="C:\\media\\blue door.png", tags=["door"], state=MaterialState.DROPPED, drop_reason="poor_material")
+        seeder.picture(
+            1,
+            origin="https://photos.test/a%20b/red-door.png",
+            tags=["门", "door"],
+            licence="CC0-1.0",
+            author="Lena_Vogt",
+        )
+        seeder.picture(
+            2, origin="C:\\media\\blue door.png", tags=["door"], state=MaterialState.DROPPED, drop_reason="blurred"
+        )
         sound, _ = seeder.sound(1, origin="bell.wav", licence=None)
         with database.session() as session:
             session.get(Material, sound.id).audio_content = "A bell rings; 钟声响起"
@@ -150,14 +173,21 @@ class TestMaterials:
         assert self.titles(database, who, links, text=text) == []
 
     def test_a_card_tells_what_matters(self, database, seeder, who, links):
-        row, _ = seeder.picture(1, state=MaterialState.DROPPED, drop_reason="poor_material", tags=["a"])
+        row, _ = seeder.picture(1, state=MaterialState.DROPPED, drop_reason="blurred", tags=["a"])
         other, _ = seeder.picture(2)
         with database.session() as session:
             first, second = sorted([row.id, other.id])
-            session.add(DuplicateLink(first_id=first, second_id=second, method="phash@1", distance=2, run_id=seeder.run_id))
+            session.add(
+                DuplicateLink(first_id=first, second_id=second, method="phash@1", distance=2, run_id=seeder.run_id)
+            )
         (card,) = self.find(database, who, links, state=MaterialState.DROPPED).cards
-        assert (card.state_label, card.modality_label, card.licence, card.tags) == ("Dropped", "Image", "CC-BY-4.0", ["a"])
-        assert card.drop_reason == "a material is of too low quality"
+        assert (card.state_label, card.modality_label, card.licence, card.tags) == (
+            "Dropped",
+            "Image",
+            "CC-BY-4.0",
+            ["a"],
+        )
+        assert card.drop_reason == "blurred"
         assert card.has_duplicates
         assert links.grant(card.picture_url.rpartition("/")[2]).variant == "small"
         assert links.grant(card.media_url.rpartition("/")[2]).user_id == who.user_id
@@ -167,7 +197,7 @@ class TestMaterials:
         copies = 10_000
         with database.session() as session:
             base = row.model_dump(exclude={"id", "sha256"})
-            session.add_all(Material(**base | {"sha256": f"{place:064x}"}) for place in range(copies))
+            session.execute(insert(Material), [base | {"sha256": f"{place:064x}"} for place in range(copies)])
         read, statements = [], []
         event.listen(Material, "load", lambda *_: read.append(1))
         event.listen(database.engine, "before_cursor_execute", lambda *args: statements.append(args[2]))
@@ -184,12 +214,22 @@ class TestMaterials:
         picture, _ = pair["image_1"]
         seeder.item("bells", seeder.draft(TEXT, pair, "mei"))
         with database.session() as session:
-            session.add(Segment(material_id=sound.id, start_s=61, end_s=63.5, speaker="A", text="hello", made_by="w@1", run_id=seeder.run_id))
+            session.add(
+                Segment(
+                    material_id=sound.id,
+                    start_s=61,
+                    end_s=63.5,
+                    speaker="A",
+                    text="hello",
+                    made_by="w@1",
+                    run_id=seeder.run_id,
+                )
+            )
         with database.reading() as session:
             of_sound = material_detail(session, who, sound.id, links, NOW, EN)
             of_film = material_detail(session, who, film.id, links, NOW, EN)
             of_picture = material_detail(session, who, picture.id, links, NOW, EN)
-            with pytest.raises(UnknownName):
+            with pytest.raises(UnknownMaterial):
                 material_detail(session, who, "nothing", links, NOW, EN)
         assert [card.id for card in of_sound.relatives] == [film.id]
         assert [card.id for card in of_film.relatives] == [sound.id]
@@ -204,7 +244,11 @@ class TestMaterials:
         with database.session() as session:
             for one, other in ((0, 1), (1, 2), (3, 4)):
                 first, second = sorted([ids[one], ids[other]])
-                session.add(DuplicateLink(first_id=first, second_id=second, method="phash@1", distance=one, run_id=seeder.run_id))
+                session.add(
+                    DuplicateLink(
+                        first_id=first, second_id=second, method="phash@1", distance=one, run_id=seeder.run_id
+                    )
+                )
         with database.reading() as session:
             assert duplicate_group(session, ids[0]) == [ids[1], ids[2]]
             assert duplicate_group(session, ids[3]) == [ids[4]]
@@ -215,49 +259,99 @@ class TestMaterials:
 
 
 class TestDeciding:
-    def decide(self, database, who, row, version, state, reason="blurred"):
+    def decide(self, database, who, row, version, keep, reason="blurred"):
         with database.session() as session:
-            return library.decide_material(session, who, row.id, version, state, reason)
+            return library.decide_material(session, who, row.id, version, keep, reason)
 
-    def test_a_decision_changes_the_row_and_tells_of_it(self, database, seeder, who):
+    def test_a_decision_changes_the_row_and_tells_of_it(self, database, seeder, who, links):
         row, _ = seeder.picture(1)
-        after = self.decide(database, who, row, 1, MaterialState.DROPPED, "  too dark  ")
-        assert (after.state, after.version, after.drop_reason, after.drop_measure) == ("dropped", 2, "by_a_person", "too dark")
-        after = self.decide(database, who, row, 2, MaterialState.KEPT, "good enough after all")
+        after = self.decide(database, who, row, 1, False, "  too dark  ")
+        assert (after.state, after.version, after.drop_reason, after.drop_measure) == (
+            "dropped",
+            2,
+            "by_person",
+            "too dark",
+        )
+        after = self.decide(database, who, row, 2, True, "good enough after all")
         assert (after.state, after.version, after.drop_reason) == ("kept", 3, None)
         with database.reading() as session:
             told = history(session, "material", row.id)
-        assert [(event.action, event.actor, event.detail["reason"], event.detail["version"]) for event in told] == [
-            ("drop", who.user_id, "too dark", 2), ("keep", who.user_id, "good enough after all", 3)
+            shown = material_detail(session, who, row.id, links, NOW, EN).changes
+            happened = home_view.home(session, who, NOW, EN).happenings
+        assert [(event.actor, event.detail["reason"], event.detail["version"]) for event in told] == [
+            (who.user_id, "too dark", 2), (who.user_id, "good enough after all", 3)
         ]  # fmt: skip
-        assert told[1].detail["overruled"] == "by_a_person"
+        assert [(change.who, change.what, change.reason) for change in shown] == [
+            ("Annotator", "Kept", "good enough after all"), ("Annotator", "Dropped", "too dark")
+        ]  # fmt: skip
+        assert [one.what for one in happened] == [
+            "kept the material street-01.png",
+            "dropped the material street-01.png",
+        ]
 
     def test_a_stale_page_overwrites_nothing(self, database, seeder, who, principal_of):
         row, _ = seeder.picture(1)
-        self.decide(database, who, row, 1, MaterialState.DROPPED)
+        reviewer = principal_of(Role.REVIEWER)
+        self.decide(database, who, row, 1, False)
         with pytest.raises(library.MaterialChanged):
-            self.decide(database, principal_of(Role.REVIEWER), row, 1, MaterialState.DROPPED, "another reason")
+            self.decide(database, reviewer, row, 1, False, "another reason")
         with database.reading() as session:
             assert session.get(Material, row.id).drop_measure == "blurred"
 
     def test_the_same_decision_handed_in_twice_is_one(self, database, seeder, who):
         row, _ = seeder.picture(1)
         for _ in range(2):
-            assert self.decide(database, who, row, 1, MaterialState.DROPPED).version == 2
+            assert self.decide(database, who, row, 1, False).version == 2
         with database.reading() as session:
             assert len(history(session, "material", row.id)) == 1
 
     def test_refusals(self, database, seeder, who, principal_of):
         row, _ = seeder.picture(1)
         withdrawn, _ = seeder.picture(2, state=MaterialState.WITHDRAWN)
+        participant = principal_of(Role.PARTICIPANT)
         with pytest.raises(library.ReasonNeeded):
-            self.decide(database, who, row, 1, MaterialState.DROPPED, "  ")
+            self.decide(database, who, row, 1, False, "  ")
         with pytest.raises(library.MaterialWithdrawn):
-            self.decide(database, who, withdrawn, 1, MaterialState.KEPT)
+            self.decide(database, who, withdrawn, 1, True)
         with pytest.raises(NotAllowed):
-            self.decide(database, principal_of(Role.PARTICIPANT), row, 1, MaterialState.DROPPED)
+            self.decide(database, participant, row, 1, False)
         with database.reading() as session:
             assert session.get(Material, row.id).version == session.get(Material, withdrawn.id).version == 1
+
+
+class TestBringingIn:
+    def bring(self, studio, who, *files):
+        uploads = [library.Upload(name, io.BytesIO(data)) for name, data in files]
+        return library.bring_in(studio.workspace, who, uploads, Claims(licence="CC0-1.0", author="Lena"), studio.clock)
+
+    def test_uploads_become_materials_with_their_claims(self, database, studio, who, seed):
+        noise = np.random.default_rng(0).integers(0, 255, (300, 400, 3), np.uint8)
+        picture = io.BytesIO()
+        Image.fromarray(noise).save(picture, "PNG")
+        files = [
+            ("../../etc/noise.png", picture.getvalue()),
+            ("C:\\x\\bell.wav", seed.wav(1)),
+            ("bell.wav", seed.wav(2)),
+            ("film.mp4", b"no film"),
+        ]
+        report = self.bring(studio, who, *files)
+        assert report.counts["new"] == 3
+        assert [one.origin for one in report.rejected] == ["film.mp4"]
+        with database.reading() as session:
+            sources = session.exec(select(MaterialSource).order_by(MaterialSource.origin)).all()
+            rows = session.exec(select(Material)).all()
+        assert [(one.origin, one.licence, one.author) for one in sources] == [
+            (origin, "CC0-1.0", "Lena") for origin in ("bell.wav", "bell.wav (2)", "noise.png")
+        ]
+        assert all(studio.workspace.blobs.exists(row.media["sha256"]) for row in rows)
+        assert list((studio.workspace.project.root / "cache" / "uploads").iterdir()) == []
+        assert self.bring(studio, who, files[0]).counts["known"] == 1
+
+    def test_who_may_not_curate_brings_nothing_in(self, database, studio, principal_of, seed):
+        with pytest.raises(NotAllowed):
+            self.bring(studio, principal_of(Role.PARTICIPANT), ("bell.wav", seed.wav(1)))
+        with database.reading() as session:
+            assert session.exec(select(Material)).all() == []
 
 
 class TestItems:
@@ -267,8 +361,15 @@ class TestItems:
 
     def test_list_narrows_and_searches(self, database, seeder, pair, who):
         seeder.item("bells", seeder.draft(TEXT, pair, "annotator"))
-        seeder.item("钟声", seeder.draft("请看<image_1>，再听<audio_1>。“共”有几个?", pair, "mei", language="zh"), Action.SUBMIT)
-        seeder.item("walk", seeder.draft("See <video_1>: 50%?", {"video_1": seeder.film(1)}, who.user_id, task_type="spot_the_difference"))
+        seeder.item(
+            "钟声", seeder.draft("请看<image_1>，再听<audio_1>。“共”有几个?", pair, "mei", language="zh"), Action.SUBMIT
+        )
+        seeder.item(
+            "walk",
+            seeder.draft(
+                "See <video_1>: 50%?", {"video_1": seeder.film(1)}, who.user_id, task_type="spot_the_difference"
+            ),
+        )
         assert self.names(database, who) == ["walk", "钟声", "bells"]
         assert self.names(database, who, state=ItemState.SUBMITTED) == ["钟声"]
         assert self.names(database, who, task_type="spot_the_difference") == ["walk"]
@@ -288,17 +389,23 @@ class TestItems:
         seeder.item("bells", seeder.draft(TEXT + "\n" + "word " * 60, pair, "mei"))
         with database.reading() as session:
             (row,) = items_page(session, who, ItemQuery(), NOW, ZH).rows
-        assert row.snippet.startswith("Look at [image_1] and hear [audio_1]: how many? word") and row.snippet.endswith("…")
+        assert row.snippet.startswith("Look at [image_1] and hear [audio_1]: how many? word") and row.snippet.endswith(
+            "…"
+        )
         assert (row.state_label, row.task_type, row.language, row.modalities) == ("草稿", "计数", "英文", "图片 + 音频")
 
     def detail(self, database, studio, who, links, name, number=None):
         with database.reading() as session:
             return item_detail(session, who, name, links, studio.workspace.blobs, NOW, EN, number)
 
-    def test_key_and_verdicts_wait_until_a_reviewer_has_judged(self, database, studio, seeder, pair, links, principal_of, people):
+    def test_key_and_verdicts_wait_until_a_reviewer_has_judged(
+        self, database, studio, seeder, pair, links, principal_of, people
+    ):
         reviewer = principal_of(Role.REVIEWER)
         notes = {"audio": "the second strike"}
-        item, revision = seeder.item("bells", seeder.draft(TEXT, pair, "annotator", notes=notes), Action.SUBMIT, passed(1, evidence={"key": "B"}))
+        item, revision = seeder.item(
+            "bells", seeder.draft(TEXT, pair, "annotator", notes=notes), Action.SUBMIT, passed(1, evidence={"key": "B"})
+        )
         before = self.detail(database, studio, reviewer, links, "bells")
         assert not before.key_visible
         assert not (before.rounds or before.notes or before.accepted)
@@ -307,13 +414,21 @@ class TestItems:
         for role in (Role.MAINTAINER, Role.ANNOTATOR):  # a maintainer, and the author
             assert self.detail(database, studio, principal_of(role), links, "bells").key_visible
         with database.session() as session:
-            seeder.act(session, session.get(Item, item.id), revision, "", passed(2, reviewer.user_id).__class__(2, reviewer.user_id, True, Decision.PASS, comment="clear"))
+            seeder.act(
+                session,
+                session.get(Item, item.id),
+                revision,
+                "",
+                passed(2, reviewer.user_id).__class__(2, reviewer.user_id, True, Decision.PASS, comment="clear"),
+            )
         after = self.detail(database, studio, reviewer, links, "bells")
         assert [option.correct for option in after.options] == [False, True, False, False]
         assert [line.who for line in after.rounds[1] + after.rounds[2]] == ["checks@1", "Reviewer"]
         assert after.rounds[1][0].evidence == [("key", "B")]
 
-    def test_a_settled_item_shows_its_key_to_all_who_see_items(self, database, studio, seeder, pair, links, principal_of):
+    def test_a_settled_item_shows_its_key_to_all_who_see_items(
+        self, database, studio, seeder, pair, links, principal_of
+    ):
         rejected = Judgement(1, "checks@1", False, Decision.REJECT, ("answerable_from_text", "of_a_plugin"))
         seeder.item("bells", seeder.draft(TEXT, pair, "mei"), Action.SUBMIT, rejected)
         found = self.detail(database, studio, principal_of(Role.REVIEWER), links, "bells")
@@ -326,11 +441,19 @@ class TestItems:
 
         steps = [
             Step(ask="First?", points=4, answer=AnswerKey(accepted=("red", "the red one"))),
-            Step(ask="How many?", points=6, answer=AnswerKey(accepted=("3",), grader="number", tolerance=0.5), rubric="six points"),
+            Step(
+                ask="How many?",
+                points=6,
+                answer=AnswerKey(accepted=("3",), grader="number", tolerance=0.5),
+                rubric="six points",
+            ),
         ]
         seeder.item("steps", seeder.draft(TEXT, pair, "annotator", steps=steps), Action.SUBMIT)
         blind = self.detail(database, studio, principal_of(Role.REVIEWER), links, "steps")
-        assert [(step.ask, step.points, list(step.accepted), step.rubric) for step in blind.steps] == [("First?", 4, [], ""), ("How many?", 6, [], "")]
+        assert [(step.ask, step.points, list(step.accepted), step.rubric) for step in blind.steps] == [
+            ("First?", 4, [], ""),
+            ("How many?", 6, [], ""),
+        ]
         assert "the red one" not in blind.question.model_dump_json()
         seen = self.detail(database, studio, principal_of(Role.ANNOTATOR), links, "steps")
         assert list(seen.steps[1].accepted) == ["3 ± 0.5"]
@@ -340,7 +463,10 @@ class TestItems:
         seeder.revise(item.id, seeder.draft(TEXT + " Now?", pair, "annotator"))
         current = self.detail(database, studio, who, links, "bells")
         first = self.detail(database, studio, who, links, "bells", 1)
-        assert [(line.number, line.is_current, line.is_shown) for line in current.revisions] == [(2, True, True), (1, False, False)]
+        assert [(line.number, line.is_current, line.is_shown) for line in current.revisions] == [
+            (2, True, True),
+            (1, False, False),
+        ]
         assert [line.is_shown for line in first.revisions] == [False, True]
         assert current.prompt[-1].text.endswith("Now?") and first.prompt[-1].text.endswith("how many?")
         assert self.detail(database, studio, who, links, "bells", 99).revisions == current.revisions
@@ -365,13 +491,30 @@ class TestPreview:
     def test_everything(self, question, studio, links):
         full = self.shown(question, studio, links)
         assert full.condition == "full"
-        assert [block.name or block.text for block in full.prompt] == ["A ", "image_1", " b ", "audio_1", " c ", "video_1", " d"]
-        assert [(option.label, option.text, option.correct) for option in full.options][:2] == [("A", "two", None), ("B", "three", None)]
+        assert [block.name or block.text for block in full.prompt] == [
+            "A ",
+            "image_1",
+            " b ",
+            "audio_1",
+            " c ",
+            "video_1",
+            " d",
+        ]
+        assert [(option.label, option.text, option.correct) for option in full.options][:2] == [
+            ("A", "two", None),
+            ("B", "three", None),
+        ]
 
     def test_without_one_modality_its_marker_stands_in_its_place(self, question, studio, links):
         shown = self.shown(question, studio, links, {Modality.AUDIO})
         assert shown.condition == "without_audio"
-        assert [block.name or block.text for block in shown.prompt] == ["A ", "image_1", " b [audio not provided] c ", "video_1", " d"]
+        assert [block.name or block.text for block in shown.prompt] == [
+            "A ",
+            "image_1",
+            " b [audio not provided] c ",
+            "video_1",
+            " d",
+        ]
 
     def test_conditions_have_the_names_of_evaluation(self, question, studio, links):
         names = [
@@ -390,7 +533,9 @@ class TestPreview:
         assert self.shown(only_image, studio, links, {Modality.IMAGE}).condition == "text_only"
 
     def test_a_chinese_question_is_marked_in_chinese(self, seeder, studio, links):
-        question = seeder.draft("看<image_1>听<audio_1>", {"image_1": seeder.picture(1), "audio_1": seeder.sound(1)}, "m", language="zh").question
+        question = seeder.draft(
+            "看<image_1>听<audio_1>", {"image_1": seeder.picture(1), "audio_1": seeder.sound(1)}, "m", language="zh"
+        ).question
         shown = self.shown(question, studio, links, {Modality.IMAGE})
         assert shown.prompt[0].text == "看[未提供图片]听"
 
@@ -450,8 +595,18 @@ class TestResults:
 
 def test_measures_in_words():
     assert [duration(value) for value in (0.04, 9.94, 59.6, 61, 3661)] == ["0.0 s", "9.9 s", "1:00", "1:01", "1:01:01"]
-    assert [byte_size(value) for value in (999, 1000, 123_456, 5_000_000_000)] == ["999 B", "1.0 kB", "123 kB", "5.0 GB"]
-    assert [source_title(value) for value in ("a/b.png", "C:\\x\\y.wav", "https://h.test/p/", "b")] == ["b.png", "y.wav", "p", "b"]
+    assert [byte_size(value) for value in (999, 1000, 123_456, 5_000_000_000)] == [
+        "999 B",
+        "1.0 kB",
+        "123 kB",
+        "5.0 GB",
+    ]
+    assert [source_title(value) for value in ("a/b.png", "C:\\x\\y.wav", "https://h.test/p/", "b")] == [
+        "b.png",
+        "y.wav",
+        "p",
+        "b",
+    ]
 
 
 def test_reading_never_waits_for_a_writer(database, seeder):

@@ -12,6 +12,8 @@ from babel.messages.pofile import read_po
 import annotation_ui
 from annotation_ui import labels
 from annotation_ui.words import LANGUAGES, closest_language, words_in
+from curation.filters.verdict import DropReason
+from curation.materials import BY_PERSON
 from qc.reasons import REASONS
 from warehouse.tables import Decision, ItemState, MaterialState
 
@@ -61,7 +63,10 @@ def test_pages_show_no_text_that_the_catalogue_does_not_know():
             name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
             if name in _SHOWING:
                 texts = call.args[1:2] if name == "go" else call.args[:1]
-                texts = [*texts, *(word.value for word in call.keywords if word.arg in {"label", "placeholder", "help", "text"})]
+                texts = [
+                    *texts,
+                    *(word.value for word in call.keywords if word.arg in {"label", "placeholder", "help", "text"}),
+                ]
                 found += [f"{file.name}:{text.lineno}" for text in texts if _is_bare_text(text)]
     assert found == []
 
@@ -75,8 +80,12 @@ _SHOWING = {
 
 def _is_bare_text(node):
     if isinstance(node, ast.JoinedStr):
-        return any(isinstance(part, ast.Constant) and re.search(r"[A-Za-z]{2}", str(part.value)) for part in node.values)
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(re.search(r"[A-Za-z]{2}", node.value))
+        return any(
+            isinstance(part, ast.Constant) and re.search(r"[A-Za-z]{2}", str(part.value)) for part in node.values
+        )
+    return (
+        isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(re.search(r"[A-Za-z]{2}", node.value))
+    )
 
 
 def _strings(message):
@@ -85,7 +94,7 @@ def _strings(message):
 
 @pytest.mark.parametrize(
     ("table", "members"),
-    [(labels.ITEM_STATES, ItemState), (labels.MATERIAL_STATES, MaterialState), (labels.DECISIONS, Decision), (labels.ROLES, labels.Role), (labels.MODALITIES, labels.Modality), (labels.KINDS, labels.QuestionKind)],
+    [(labels.ITEM_STATES, ItemState), (labels.MATERIAL_STATES, MaterialState), (labels.DECISIONS, Decision), (labels.ROLES, labels.Role), (labels.MODALITIES, labels.Modality), (labels.KINDS, labels.QuestionKind), (labels.DROP_REASONS, [*DropReason, BY_PERSON])],
 )  # fmt: skip
 def test_every_code_of_the_tables_has_words_of_its_own_in_both_languages(table, members):
     assert set(table) == set(members)

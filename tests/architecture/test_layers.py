@@ -1,4 +1,4 @@
-"""The floors of the house, held by import-linter; here: that the linter sees the whole house, and that it is content."""
+"""The floors of the house. import-linter holds them; here: that it sees the whole house, and that it is content."""
 
 import subprocess
 import sys

@@ -320,6 +320,20 @@ def test_the_projects_own_stores_are_no_materials(tmp_path, media, call, monkeyp
         assert not report["failures"]
 
 
+def test_strange_file_names_and_links_in_a_circle_are_taken_as_they_are(tmp_path, project, media, call):
+    folder = tmp_path / "given"
+    folder.mkdir()
+    names = ("猫 と 犬.jpg", "two\nlines.jpg", os.fsdecode(b"latin-1 \xe9.jpg"), "-v.jpg")
+    for seed, name in enumerate(names):
+        (folder / name).write_bytes(media.coded(media.photo(seed)))
+    (folder / "circle.jpg").symlink_to("circle.jpg")
+    report = call("ingest", folder, project=project)
+    taken = {one["origin"].removeprefix(f"{folder}/") for one in report["taken"]}
+    assert taken == {"猫 と 犬.jpg", "two\\nlines.jpg", "latin-1 \\udce9.jpg", "-v.jpg"}
+    assert [one["reason"] for one in report["failures"]] == ["unreadable"]
+    assert call("ingest", folder, project=project)["counts"]["known"] == 4
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [

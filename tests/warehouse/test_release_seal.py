@@ -333,7 +333,7 @@ def test_the_manifest_says_what_is_in_the_release(world):
     for row in found["rows"]:
         member = members[row["qid"]]
         assert row["question"] == member.revision.question
-        assert row["revision"] == member.revision.content_hash == canonical_sha256(row["question"])
+        assert row["revision"] == member.revision.content_hash
         assert row["split"] == member.split
         shown = [part["media"]["sha256"] for part in row["question"]["prompt"] if part["type"] == "media"]
         assert row["media"] == shown

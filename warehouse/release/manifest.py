@@ -201,7 +201,7 @@ def manifest_damages(document: Mapping[str, Any], place: str) -> Iterator[Damage
     for row in document["rows"]:
         if row_hash(row) != row["sha256"]:
             yield Damage(place, f"row {row['qid']!r} is not what its sha256 says")
-        if content_hash(row["question"]) != row["revision"]:
+        if Question.model_validate(row["question"]).content_hash != row["revision"]:
             yield Damage(place, f"the question of row {row['qid']!r} is not the revision that it names")
         for sha256 in row["media"]:
             if sha256 not in document["media"]:

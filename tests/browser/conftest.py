@@ -1,0 +1,77 @@
+"""A real Chromium, and a studio that `interplay up` serves."""
+
+import importlib.util
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """The browser that the system has."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert program, "these tests drive a real browser: install the system's chromium package"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class RunningStudio:
+    """A studio process with its first words."""
+
+    def __init__(self, project, home):
+        self.project, self.home = project, home
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", "from interplay.cli import main; main()", "up", "--no-browser", "--project", str(project)],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=os.environ | {"HOME": str(home), "PYTHONUNBUFFERED": "1"},
+        )  # fmt: skip
+        self.address = self._read(r"the studio is at (http://\S+)")
+
+    def first_link(self):
+        """The one-time link of the first start."""
+        return self._read(r"(http://\S+/auth/link/\S+)")
+
+    def stop(self):
+        """Ctrl-C; returns the exit code and the last words."""
+        self.process.send_signal(signal.SIGINT)
+        rest, _ = self.process.communicate(timeout=60)
+        return self.process.returncode, rest
+
+    def _read(self, pattern):
+        said = []
+        for line in self.process.stdout:
+            said.append(line)
+            if found := re.search(pattern, line):
+                return found.group(1)
+        raise AssertionError(f"the studio ended without saying {pattern!r}: {''.join(said)}")
+
+
+@pytest.fixture
+def studio(tmp_path):
+    """A studio on the sample project of the studio's own tests."""
+    place = Path(__file__).parents[1] / "annotation_ui" / "seed.py"
+    spec = importlib.util.spec_from_file_location("studio_seed", place)
+    seed = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(seed)
+    seed.make(tmp_path / "project")
+    home = tmp_path / "home"
+    home.mkdir()
+    running = RunningStudio(tmp_path / "project", home)
+    yield running
+    if running.process.poll() is None:
+        running.process.kill()
+        running.process.communicate()

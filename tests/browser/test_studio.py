@@ -1,0 +1,191 @@
+"""The studio in a real browser: in through the setup link, through all pages, in both languages."""
+
+import re
+import shutil
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+PASSWORD = "correct horse battery"
+SLOW_MS = 60_000
+
+
+@pytest.fixture
+def page(chromium, studio):
+    """A tab that is signed in by the setup link; whatever it asks other hosts for is noted in `page.strangers`."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
+    context.set_default_timeout(SLOW_MS)
+    tab = context.new_page()
+    tab.strangers, tab.crashes = [], []
+    tab.on(
+        "request",
+        lambda request: request.url.startswith((studio.address, "data:", "blob:")) or tab.strangers.append(request.url),
+    )
+    tab.on("pageerror", lambda error: tab.crashes.append(str(error)))
+    tab.on("dialog", lambda dialog: (tab.crashes.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    tab.goto(studio.first_link())
+    tab.fill("[name=name]", "ada")
+    tab.fill("[name=display_name]", "Ada <b>Lind</b>")
+    tab.fill("[name=password]", PASSWORD)
+    tab.fill("[name=repeated]", PASSWORD)
+    tab.click("button[type=submit]")
+    expect(tab.get_by_role("heading", name="Hello, Ada <b>Lind</b>")).to_be_visible(timeout=SLOW_MS)
+    yield tab
+    context.close()
+
+
+def go(page, title):
+    page.get_by_test_id("stSidebarNavLink").filter(has_text=title).click()
+    expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible(timeout=SLOW_MS)
+
+
+def switch(page, language):
+    page.get_by_test_id("stSidebar").get_by_text(language, exact=True).click()
+
+
+def toggle(page, name):
+    page.get_by_text(name, exact=True).locator("visible=true").last.click()
+
+
+def open_first(page, label):
+    page.locator("[class*=st-key-open-]").get_by_role("button", name=label).first.click()
+
+
+def is_loaded(locator):
+    locator.scroll_into_view_if_needed()
+    locator.page.wait_for_function("image => image.complete && image.naturalWidth > 0", arg=locator.element_handle())
+    return True
+
+
+def test_all_pages_in_both_languages(page, studio, tmp_path):
+    # Home
+    expect(page.get_by_text("From materials to the release")).to_be_visible()
+    expect(page.get_by_text("42 of 44 task types have no item yet")).to_be_visible()
+
+    # Materials: pictures of all kinds load, facets narrow, a decision is taken
+    go(page, "Materials")
+    expect(page.get_by_text("30 materials")).to_be_visible()
+    for kind in ("image", "audio", "video"):
+        if page.locator(f".ip-thumb.{kind} img").count():
+            assert is_loaded(page.locator(f".ip-thumb.{kind} img").first)
+    page.get_by_label("Search").fill("walk-02")
+    page.get_by_label("Search").press("Enter")
+    expect(page.get_by_text("1 material", exact=True)).to_be_visible()
+    open_first(page, "Open")
+    expect(page.get_by_role("heading", name="walk-02.mp4")).to_be_visible()
+    assert page.locator("video").evaluate(
+        "film => new Promise(done => film.readyState >= 1 ? done(film.duration) : film.onloadedmetadata = () => done(film.duration))"
+    ) == pytest.approx(1.0, abs=0.2)
+    page.get_by_label("Why drop it?").fill("too short to ask about")
+    page.get_by_role("button", name="Drop").click()
+    expect(page.get_by_role("button", name="Keep")).to_be_visible()
+    expect(page.get_by_text("too short to ask about")).to_be_visible()
+
+    # Items: the preview with a modality taken away
+    go(page, "Items")
+    expect(page.get_by_text("12 items")).to_be_visible()
+    page.locator(".st-key-row-bells-001").get_by_role("button", name="Open").click()
+    expect(page.get_by_role("heading", name="bells-001")).to_be_visible()
+    assert is_loaded(page.locator(".ip-prompt img"))
+    sound = page.locator(".ip-prompt audio")
+    assert sound.evaluate(
+        "sound => new Promise(done => sound.readyState >= 1 ? done(sound.duration) : sound.onloadedmetadata = () => done(sound.duration))"
+    ) == pytest.approx(2.0, abs=0.1)
+    expect(page.locator(".ip-options li.right")).to_have_count(0)
+    toggle(page, "Show the answer key")
+    expect(page.locator(".ip-options li.right")).to_have_count(1)
+    page.get_by_role("tab", name="As a model sees it").click()
+    expect(page.get_by_text("Condition: Everything")).to_be_visible()
+    expect(page.locator("audio:visible")).to_have_count(1)
+    toggle(page, "Audio")
+    expect(page.get_by_text("Condition: Without audio")).to_be_visible()
+    expect(page.locator("audio:visible")).to_have_count(0)
+    expect(page.locator(".ip-prompt:visible")).to_contain_text("[audio not provided]")
+    expect(page.locator(".ip-prompt:visible img")).to_have_count(1)
+    page.get_by_role("tab", name="Review and history").click()
+    expect(page.get_by_text("Clear, and I needed the sound.")).to_be_visible()
+
+    # A reload keeps the sign-in and the place
+    page.reload()
+    expect(page.get_by_role("heading", name="bells-001")).to_be_visible(timeout=SLOW_MS)
+
+    # Results
+    go(page, "Results")
+    expect(page.locator(".ip-table").first).to_contain_text("hearing-model")
+    expect(page.locator(".ip-table").first).to_contain_text("2/2 graded")
+
+    # The same in Chinese, which is kept over a reload
+    switch(page, "中文")
+    for title in ("结果", "题目", "素材"):
+        go(page, title)
+    page.reload()
+    go(page, "题目")
+    page.get_by_label("搜索").fill("钟声-004")
+    page.get_by_label("搜索").press("Enter")
+    expect(page.get_by_text("1 道题", exact=True)).to_be_visible()
+    open_first(page, "打开")
+    page.get_by_role("tab", name="模型所见").click()
+    toggle(page, "音频")
+    expect(page.locator("audio:visible")).to_have_count(0)
+    expect(page.locator(".ip-prompt:visible")).to_contain_text("[未提供音频]")
+    go(page, "首页") if page.get_by_role("heading", name="首页", exact=True).count() else page.get_by_test_id(
+        "stSidebarNavLink"
+    ).filter(has_text="首页").click()
+    expect(page.get_by_text("从素材到发布")).to_be_visible()
+
+    # Out, and the door is shut
+    page.get_by_role("button", name="退出登录").click()
+    expect(page.locator("[name=password]")).to_be_visible()
+    page.goto(f"{studio.address}/items")
+    expect(page.locator("[name=password]")).to_be_visible()
+
+    assert page.strangers == [], "the studio asks nobody outside for anything"
+    assert page.crashes == []
+    assert not list(studio.home.rglob("*")), "the studio writes nothing into the home of its user"
+    code, rest = studio.stop()
+    assert (code, "the studio has stopped" in rest) == (0, True), rest
+
+
+def test_text_of_others_runs_nothing(page, studio):
+    """Hostile names and prompts, as another author would hand them in."""
+    from annotation_ui.studio import open_studio
+    from core.question import Choice
+    from warehouse.items import current_revision, get_item, revise_item
+    from warehouse.items import Draft
+
+    attack = "<img src=x onerror=alert(1)><script>alert(2)</script>[x](javascript:alert(3)) :red[no] **no** $x^2$"
+    with open_studio(studio.project) as opened, opened.workspace.database.session() as session:
+        item = get_item(session, "bells-011")
+        question = current_revision(session, item).as_question()
+        hostile = question.model_copy(
+            update={"choices": (Choice(text=attack), *question.choices[1:]), "task_type": attack}
+        )
+        revise_item(session, item, item.version, Draft(hostile, {}, attack))
+    page.goto(f"{studio.address}/items?item=bells-011")
+    expect(page.locator(".ip-options li").first).to_contain_text(attack, timeout=SLOW_MS)
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Items").click()
+    expect(page.locator(".st-key-row-bells-011")).to_contain_text(attack)
+    page.get_by_role("combobox", name=re.compile("Task type")).click()
+    expect(page.get_by_role("option", name=attack)).to_be_visible()
+    assert page.locator("img[src=x]").count() == 0
+    assert page.crashes == []
+
+
+def test_uploads_reach_the_library(page, studio, tmp_path):
+    go(page, "Materials")
+    blob = next(
+        path for path in (studio.project / "blobs").rglob("*") if path.is_file() and path.read_bytes()[:4] == b"RIFF"
+    )
+    tone = tmp_path / "new-tone.wav"
+    data = bytearray(blob.read_bytes())
+    data[-2000:] = bytes(2000)  # other bytes than those that are in the library
+    tone.write_bytes(data)
+    broken = tmp_path / "broken.png"
+    shutil.copy(tone, broken)
+    page.get_by_text("Add materials").click()
+    page.set_input_files("input[type=file]", [str(tone), str(broken)])
+    expect(page.get_by_text("new-tone.wav")).to_be_visible()
+    page.get_by_role("button", name="Add to the library").click()
+    expect(page.get_by_text("1 new material.")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text("broken.png could not be taken")).to_be_visible()

@@ -1,0 +1,171 @@
+"""The real command line in processes of its own, a small project's files, and what a project holds, put into words."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sqlmodel import SQLModel, select
+
+from core.provenance import canonical_json
+from interplay import demo_media
+from interplay.demo_source import GALLERY, SETTINGS
+from qc.ground_truth import Family, TruthClass, generate, write_items
+from warehouse.facts import FACT_KINDS
+from warehouse.tables import Item, ItemRevision, Material, Release, User
+from warehouse.workspace import Workspace, init_project, open_workspace
+
+SCRIPT = Path(sys.executable).with_name("interplay")
+# What differs between two runs that do the same: identities, moments, how long it took.
+_OF_THE_RUN = {
+    "id", "run_id", "sequence", "idempotency_key", "key", "recorded_at", "latency_s",
+    "at", "created_at", "sealed_at", "given_at", "taken_at", "ended_at",
+}  # fmt: skip
+
+
+class CommandLine:
+    """`interplay` as a user calls it."""
+
+    def start(self, *arguments: object, prefix: Sequence[str] = (), **options: Any) -> subprocess.Popen[str]:
+        """Begin a command in a session of its own, so that all its processes can be found."""
+        outside = {name: value for name, value in os.environ.items() if not name.startswith("INTERPLAY_")}
+        environment = outside | {"OMP_NUM_THREADS": "1"} | options.pop("env", {})
+        return subprocess.Popen(
+            [*prefix, str(SCRIPT), *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            start_new_session=True,
+            **options,
+        )
+
+    def run(self, *arguments: object, expect: int | None = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end; fails the test when the exit code is not the expected one."""
+        process = self.start(*arguments, **options)
+        out, err = process.communicate(timeout=300)
+        told = f"interplay {' '.join(map(str, arguments))}\n{out}\n{err}"
+        assert expect is None or process.returncode == expect, f"exit code {process.returncode}: {told}"
+        return subprocess.CompletedProcess(list(map(str, arguments)), process.returncode, out, err)
+
+
+@pytest.fixture(scope="session")
+def interplay() -> CommandLine:
+    return CommandLine()
+
+
+@pytest.fixture(scope="session")
+def small_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A manifest, media and items.yaml: four sound items, one whose film is not needed, two broken files, a photo twice.
+
+    Films carry their recording as a track, so that they have sounds to take out.
+    """
+    source = tmp_path_factory.mktemp("small") / "source"
+    media = demo_media.collect(source / "real")
+    materials = demo_media.materials(media)
+    sound = generate(4, 5, materials, mix={TruthClass.SOUND: 1.0}, languages=("en", "zh"), soundtrack=True)
+    partial = generate(1, 6, materials, mix={TruthClass.PARTIAL: 1.0}, families=(Family.SUM,))
+    write_items([*sound, *partial], source)
+    (source / "media" / "empty.wav").write_bytes(b"")
+    (source / "media" / "cut-off.jpg").write_bytes((source / "real" / "coffee.png").read_bytes()[:20_000])
+    demo_media.gallery(media).save(source / GALLERY)
+    files = [*sorted((source / "media").iterdir()), source / "real" / "china.jpg", source / "real" / "chime-info.wav"]
+    with (source / "manifest.csv").open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["path", "licence", "author"])
+        writer.writerows([file.relative_to(source).as_posix(), "CC0-1.0", "the tests"] for file in files)
+    return source
+
+
+@pytest.fixture(scope="session")
+def small_project(small_source: Path) -> Callable[[Path], Path]:
+    """Makes a project without materials whose models can answer the small source's items."""
+
+    def make(folder: Path) -> Path:
+        root = init_project(folder, SETTINGS).root
+        (root / GALLERY).write_bytes((small_source / GALLERY).read_bytes())
+        return root
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def contents_of() -> Callable[[Path], dict[str, list[str]]]:
+    """All rows of all tables (runs apart) and facts of a project, one JSON text each, in order.
+
+    Ids are replaced by names that mean the same in every project; moments and durations are left out.
+    """
+    return _contents
+
+
+def _contents(project: Path) -> dict[str, list[str]]:
+    with open_workspace(project) as workspace:
+        names = _names(workspace)
+        found: dict[str, list[str]] = {}
+        for table in SQLModel.metadata.sorted_tables:
+            if table.name != "run":
+                found[table.name] = _texts(_rows(workspace, table), names)
+        for kind in FACT_KINDS:
+            rows = _facts(workspace, kind)
+            if kind == "response":
+                names |= {row["key"]: f"answer {_asked(row, names)}" for row in rows}
+            found[f"fact {kind}"] = _texts(rows, names)
+    return found
+
+
+def _rows(workspace: Workspace, table: Any) -> list[dict[str, Any]]:
+    with workspace.database.reading() as session:
+        rows = [dict(row._mapping) for row in session.connection().execute(table.select())]
+    for row in rows:
+        if table.name == "duplicate_link":
+            # Which of the two came first is chance; that they belong together is not.
+            row["materials"] = sorted((row.pop("first_id"), row.pop("second_id")))
+    return rows
+
+
+def _facts(workspace: Workspace, kind: str) -> list[dict[str, Any]]:
+    """Every stored row, also those that a view would hide behind a later one."""
+    workspace.facts.recover(kind)
+    tables = [pq.read_table(file) for file in workspace.facts.files(kind)]
+    return pa.concat_tables(tables).to_pylist() if tables else []
+
+
+def _asked(row: dict[str, Any], names: dict[str, str]) -> str:
+    return f"{row['model']} {names[row['revision_id']]} {row['condition']} {row['rotation']} {row['replicate']}"
+
+
+def _names(workspace: Workspace) -> dict[str, str]:
+    with workspace.database.reading() as session:
+        names = {one.id: f"material {one.sha256[:16]}" for one in session.exec(select(Material))}
+        names |= {one.id: f"item {one.name}" for one in session.exec(select(Item))}
+        names |= {one.id: f"user {one.name}" for one in session.exec(select(User))}
+        names |= {one.id: f"release {one.name} {one.version}" for one in session.exec(select(Release))}
+        for revision in session.exec(select(ItemRevision)):
+            names[revision.id] = f"revision {names[revision.item_id]} {revision.number}"
+    return names
+
+
+def _texts(rows: list[dict[str, Any]], names: dict[str, str]) -> list[str]:
+    def named(value: Any) -> Any:
+        match value:
+            case str():
+                return names.get(value, value)
+            case dict():
+                return {key: named(one) for key, one in value.items()}
+            case list() | tuple():
+                return [named(one) for one in value]
+        return value
+
+    def sort_pair(row: dict[str, Any]) -> dict[str, Any]:
+        return row | ({"materials": sorted(row["materials"])} if "materials" in row else {})
+
+    kept = ({key: value for key, value in row.items() if key not in _OF_THE_RUN} for row in rows)
+    return sorted(canonical_json(json.loads(json.dumps(sort_pair(named(row)), default=str))) for row in kept)
