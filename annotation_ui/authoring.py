@@ -9,8 +9,8 @@ from annotation_ui.item_files import BadRecord, Record, WrittenItem, as_draft, r
 from core.errors import InterplayError
 from core.question import Question
 from qc.checks import Finding, Subject, run_checks
-from qc.checks.authoring import fingerprint_text
-from warehouse.items import Draft, create_item, find_item, revise_item
+from qc.checks.asked import Asked
+from warehouse.items import Draft, create_item, current_revision, find_item, revise_item
 from warehouse.lifecycle import Action, Advance, advance
 from warehouse.runs import open_run
 from warehouse.tables import Item, ItemRevision, ItemState
@@ -37,14 +37,14 @@ def import_items(
 ) -> ImportReport:
     """Bring an item file in: each record alone, in its own transaction; what is wrong with one stops no other.
 
-    A record with a known name and another question is a new revision; with the same question it is nothing. An item
-    with findings that are errors stays a draft.
+    A record with a known name and another question is a new revision; with the same question it is nothing. A new item
+    with findings that are errors stays a draft; one that left that state keeps the question it has.
 
     Raises:
         UnreadableItemFile: The file as a whole cannot be read.
     """
     records = list(read_records(file))
-    with workspace.database.session() as session:
+    with workspace.database.reading() as session:
         others = other_questions(session)
     if dry_run:
         importer = _Importer(file.parent, author, None, submit, others)
@@ -63,15 +63,19 @@ def import_items(
     return importer.report
 
 
-def other_questions(session: Session) -> dict[str, str]:
-    """Current questions of all items by name, in the form that the checks compare."""
+def other_questions(session: Session) -> Asked:
+    """Current questions of all items."""
     query = select(Item, ItemRevision).join(ItemRevision, col(Item.current_revision_id) == col(ItemRevision.id))
-    return {item.name: fingerprint_text(revision.as_question()) for item, revision in session.exec(query)}
+    return Asked((item.name, revision.as_question()) for item, revision in session.exec(query))
 
 
-def check_question(question: Question, name: str, others: dict[str, str]) -> list[Finding]:
+def check_question(question: Question, name: str, others: Asked) -> list[Finding]:
     """All findings of the automatic checks on a question, against the other items of the project."""
-    return run_checks(Subject(question, {other: text for other, text in others.items() if other != name}))
+    return run_checks(Subject(question, others.beside(name, question)))
+
+
+class HasFindings(InterplayError):
+    """A new question for an item under review that the checks would stop."""
 
 
 @dataclass
@@ -80,38 +84,65 @@ class _Importer:
     author: str
     run_id: str | None
     submit: bool
-    others: dict[str, str]
+    others: Asked
     report: ImportReport = field(default_factory=ImportReport)
+    seen: dict[str, str] = field(default_factory=dict)
 
     def take(self, session: Session, record: Record) -> None:
         try:
             written, draft = as_draft(session, record, self.folder, self.author, self.run_id)
+            first = self.seen.setdefault(written.name, record.where)
+            if first != record.where:
+                raise BadRecord(f"{record.where}: the name {written.name!r} is that of {first} too; rename one of them")
         except BadRecord as error:
             self.report.refused.append(str(error))
             return
         findings = check_question(draft.question, written.name, self.others)
         blocking = [f"{finding.code}: {finding.message}" for finding in findings if finding.severity == "error"]
         warnings = [f"{finding.code}: {finding.message}" for finding in findings if finding.severity == "warning"]
-        self.report.warnings.extend(f"{record.where}: {warning}" for warning in warnings)
         try:
-            self._store(session, written, draft, submit=self.submit and not blocking)
+            warnings += self._store(session, written, draft, blocking)
         except InterplayError as error:
             session.rollback()
             self.report.refused.append(f"{record.where}: {error}")
             return
-        if blocking and self.submit:
+        self.report.warnings.extend(f"{record.where}: {warning}" for warning in warnings)
+        self.others.put(written.name, draft.question)
+        if blocking and self.submit and self._is_draft(session, written.name):
             self.report.drafts.append(f"{record.where}: {'; '.join(blocking)}")
-        self.others[written.name] = fingerprint_text(draft.question)
 
-    def _store(self, session: Session, written: WrittenItem, draft: Draft, *, submit: bool) -> None:
-        known = find_item(session, written.name)
-        if known is None:
+    def _store(self, session: Session, written: WrittenItem, draft: Draft, blocking: list[str]) -> list[str]:
+        """Make, revise or leave the item; returns what the author should know of it."""
+        item = find_item(session, written.name)
+        if item is None:
             item, _ = create_item(session, written.name, draft, written.twin_group)
             self.report.created.append(written.name)
+            told = []
         else:
-            item = known
-            made = revise_item(session, item, item.version, draft)
-            (self.report.unchanged if made is None else self.report.revised).append(written.name)
+            told = self._revise(session, item, written, draft, blocking)
         # What was returned goes back to review as a new revision, never as the same question once more.
-        if submit and item.state is ItemState.DRAFT:
+        if self.submit and not blocking and item.state is ItemState.DRAFT:
             advance(session, item.id, item.version, Advance(Action.SUBMIT, self.author))
+        return told
+
+    def _revise(
+        self, session: Session, item: Item, written: WrittenItem, draft: Draft, blocking: list[str]
+    ) -> list[str]:
+        told = []
+        if written.twin_group != item.twin_group:
+            told.append(f"its twin group stays {item.twin_group}; an item keeps the one it was made with")
+        before = current_revision(session, item)
+        if before.content_hash == draft.question.content_hash:
+            self.report.unchanged.append(written.name)
+            if dict(before.notes) != dict(draft.notes):
+                told.append("its evidence has changed and its question has not; the evidence stays as it was")
+            return told
+        if blocking and item.state is not ItemState.DRAFT:
+            raise HasFindings(f"item {item.name!r} is {item.state.value} and keeps its question; {'; '.join(blocking)}")
+        revise_item(session, item, item.version, draft)
+        self.report.revised.append(written.name)
+        return told
+
+    def _is_draft(self, session: Session, name: str) -> bool:
+        item = find_item(session, name)
+        return item is not None and item.state is ItemState.DRAFT

@@ -50,7 +50,7 @@ def check(
     Example: interplay item check zoo-001
     """
     found: dict[str, list[dict[str, str]]] = {}
-    with open_workspace(project) as workspace, workspace.database.session() as session:
+    with open_workspace(project) as workspace, workspace.database.reading() as session:
         others = other_questions(session)
         items = [get_item(session, name) for name in names] if names else session.exec(select(Item).order_by(Item.name))
         for item in items:
@@ -76,7 +76,7 @@ def list_command(
     query = select(Item, ItemRevision).join(ItemRevision, col(Item.current_revision_id) == col(ItemRevision.id))
     if state is not None:
         query = query.where(Item.state == state)
-    with open_workspace(project) as workspace, workspace.database.session() as session:
+    with open_workspace(project) as workspace, workspace.database.reading() as session:
         rows = [
             {
                 "name": item.name,
@@ -102,7 +102,7 @@ def show_command(
 
     Example: interplay item show zoo-001
     """
-    with open_workspace(project) as workspace, workspace.database.session() as session:
+    with open_workspace(project) as workspace, workspace.database.reading() as session:
         item = get_item(session, name)
         revision = current_revision(session, item)
         verdicts = verdicts_on(session, revision.id)

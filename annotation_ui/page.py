@@ -1,6 +1,6 @@
 """What every page draws with: the visitor, their words, and pieces that show any text as text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,11 @@ from annotation_ui.studio import Studio
 from annotation_ui.told import Told
 from annotation_ui.words import Words
 from core.errors import InterplayError
+from core.provenance import content_hash
+
+# What a page of one thing is about; all else in the address narrows a list, and waits there for the way back.
+OWN_QUERY = frozenset({"id", "name", "revision"})
+_PAGE = "page"
 
 
 @dataclass(frozen=True)
@@ -50,12 +55,88 @@ class Page:
         """What to do where there is nothing yet: words, and the command that does it."""
         self.draw("empty.html", title=title, text=text, steps=steps)
 
-    def go(self, page: str, label: str, **query: str) -> None:
-        """A link to another page of the studio."""
-        if page in self.others:
-            st.page_link(self.others[page], label=label, query_params=query or None)
+    def go(self, page: str, label: str, *, back: bool = False) -> None:
+        """A link to another page of the studio; one that leads back keeps what the list was narrowed to."""
+        kept = {name: value for name, value in st.query_params.items() if back and name not in OWN_QUERY}
+        icon = ":material/arrow_back:" if back else None
+        st.page_link(self.others[page], label=label, icon=icon, query_params=kept or None)
+
+    def open(self, page: str, **query: str) -> None:
+        """Go to another page now."""
+        st.switch_page(self.others[page], query_params={**st.query_params.to_dict(), **query})
+
+    def search(self, place: Any, label: str, key: str, placeholder: str = "") -> str:
+        """Words to look for; they stand in the address, so that a reload and a link find the same."""
+        _recall(key, lambda given: given)
+        text = place.text_input(label, key=key, max_chars=200, placeholder=placeholder or None, on_change=_turn_back)
+        _note(key, text)
+        return text or ""
+
+    def choose(
+        self, place: Any, label: str, options: Mapping[str, str], key: str, default: str | None = None
+    ) -> str | None:
+        """One of some codes by its words; the code stands in the address. Without a default none can be chosen too."""
+        # Streamlit tells a choice by its words: with other words (a language, a count) it must be another widget.
+        widget = f"{key}-{content_hash(list(options.items()))[:8]}"
+        if widget not in st.session_state:
+            given = st.query_params.get(key)
+            st.session_state[widget] = given if given in options else default
+        chosen: str | None = place.selectbox(
+            label,
+            list(options),
+            index=None if default is None else list(options).index(default),
+            key=widget,
+            format_func=lambda code: options.get(code, code),
+            placeholder=self.t("All"),
+            on_change=_turn_back,
+        )
+        _note(key, None if chosen == default else chosen)
+        return chosen
+
+    def switch(self, place: Any, label: str, key: str) -> bool:
+        """A choice of yes or no that stands in the address."""
+        _recall(key, lambda given: given == "yes")
+        chosen = bool(place.toggle(label, key=key, on_change=_turn_back))
+        _note(key, "yes" if chosen else None)
+        return chosen
+
+    @property
+    def page_number(self) -> int:
+        """Which page of a list is to be shown; `pages` is drawn after the list that it turns."""
+        given = st.query_params.get(_PAGE, "")
+        return max(int(given), 1) if given.isdecimal() else 1
+
+    def pages(self, count: int) -> None:
+        """The way to the other pages of a list, where there are any."""
+        if count < 2:
+            return
+        narrowed = {name: value for name, value in st.query_params.items() if name != _PAGE}
+        widget = f"{_PAGE}-{content_hash([count, narrowed])[:8]}"
+        st.pagination(count, default=min(self.page_number, count), key=widget, on_change=_turn, args=(widget,))
 
     def problem(self, error: InterplayError) -> None:
         """A mistake in the reader's language, where there are words for it."""
         text = self.t(error.text, **error.values) if isinstance(error, Told) else str(error)
         self.notice(text, "bad")
+
+
+def _recall(key: str, read: Callable[[str], Any]) -> None:
+    """Set a widget that is not drawn yet to what the address says."""
+    if key not in st.session_state and key in st.query_params:
+        st.session_state[key] = read(st.query_params[key])
+
+
+def _note(key: str, value: str | None) -> None:
+    if value:
+        st.query_params[key] = value
+    else:
+        st.query_params.pop(key, None)
+
+
+def _turn(widget: str) -> None:
+    _note(_PAGE, str(st.session_state[widget]))
+
+
+def _turn_back() -> None:
+    """Another choice starts at its first page."""
+    st.query_params.pop(_PAGE, None)

@@ -13,7 +13,7 @@ from annotation_ui.accounts import set_language
 from annotation_ui.auth_routes import SIGN_IN_PATH
 from annotation_ui.html import render, stylesheet
 from annotation_ui.page import Page
-from annotation_ui.pages import home, items, materials, results
+from annotation_ui.pages import home, item, items, material, materials, results
 from annotation_ui.permissions import NotAllowed, Permission, Principal, require
 from annotation_ui.session import OpenedStudio, opened_studio, reader, visitor
 from annotation_ui.words import LANGUAGES, N_, Words
@@ -32,12 +32,15 @@ class Entry:
     icon: str
     draw: Callable[[Page], None]
     needs: Permission | None = None
+    in_menu: bool = True
 
 
 PAGES: dict[str, Entry] = {
     "home": Entry(N_("Home"), ":material/home:", home.draw),
     "materials": Entry(N_("Materials"), ":material/perm_media:", materials.draw, Permission.SEE_LIBRARY),
     "items": Entry(N_("Items"), ":material/quiz:", items.draw, Permission.SEE_ITEMS),
+    "material": Entry(N_("Material"), ":material/image:", material.draw, Permission.SEE_LIBRARY, in_menu=False),
+    "item": Entry(N_("Item"), ":material/quiz:", item.draw, Permission.SEE_ITEMS, in_menu=False),
     "results": Entry(N_("Results"), ":material/leaderboard:", results.draw, Permission.SEE_RESULTS),
 }
 
@@ -55,7 +58,7 @@ def run() -> None:
         return
     pages: dict[str, Any] = {}
     for name, entry in PAGES.items():
-        seen = entry.needs is None or who.may(entry.needs)
+        seen = entry.in_menu and (entry.needs is None or who.may(entry.needs))
         pages[name] = st.Page(
             partial(_draw, opened, who, t, name, pages),
             title=t(entry.title),
@@ -70,7 +73,7 @@ def run() -> None:
 
 
 def _draw(opened: OpenedStudio, who: Principal, t: Words, name: str, pages: dict[str, Any]) -> None:
-    page = Page(opened.studio, who, t, {other: found for other, found in pages.items() if _may_open(who, other)})
+    page = Page(opened.studio, who, t, pages)
     entry = PAGES[name]
     try:
         if entry.needs is not None:
@@ -82,11 +85,6 @@ def _draw(opened: OpenedStudio, who: Principal, t: Words, name: str, pages: dict
         page.go("home", t("Back to the start page"))
     except InterplayError as error:
         page.problem(error)
-
-
-def _may_open(who: Principal, name: str) -> bool:
-    needs = PAGES[name].needs
-    return needs is None or who.may(needs)
 
 
 def _nobody(t: Words) -> None:

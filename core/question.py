@@ -1,5 +1,6 @@
 """A question as it is asked and graded."""
 
+import math
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
@@ -119,21 +120,22 @@ class Question(Frozen):
         )
 
     def as_open(self) -> Self:
-        """A choice question asked without its options: the text of a right choice is what counts."""
+        """A choice question without its options: the text of the right choice counts, or those of all right ones."""
         if self.kind is not QuestionKind.CHOICE:
             return self
-        texts = tuple(self.choices[index].text for index in self.answer.correct)
-        grader = "number" if all(_is_number(text) for text in texts) else "short_text"
-        key = AnswerKey(accepted=texts, grader=grader)
+        texts = [self.choices[index].text for index in self.answer.correct]
+        if len(texts) > 1:
+            key = AnswerKey(accepted=("; ".join(texts),), grader="enumeration")
+        else:
+            key = AnswerKey(accepted=tuple(texts), grader="number" if _is_number(texts[0]) else "short_text")
         return self.model_copy(update={"kind": QuestionKind.OPEN, "choices": (), "answer": key})
 
 
 def _is_number(text: str) -> bool:
     try:
-        float(text.replace(",", ""))
+        return math.isfinite(float(text.replace(",", "")))
     except ValueError:
         return False
-    return True
 
 
 def _prompt_problem(question: Question) -> str | None:

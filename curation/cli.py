@@ -33,7 +33,7 @@ from warehouse.workspace import open_workspace
 HANDLE = 12
 NOTHING_TAKEN = 2
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 MaterialArgument = Annotated[str, typer.Argument(metavar="ID", help="Material: its id or sha256, or how that begins.")]
 
@@ -58,7 +58,8 @@ def ingest_command(
 ) -> None:
     """Bring files into the library; what is there already is left alone, so a call can be repeated.
 
-    In folders, hidden files and links that lead out are not taken. Exit code 0 when at least one file is in the library now, 2 when none is.
+    In folders, hidden files and links that lead out are not taken. Exit code 0 when at least one file is in the
+    library now, 2 when none is.
 
     Example: interplay material ingest photos/ --licence CC0-1.0
     """

@@ -143,19 +143,22 @@ class _Ingest:
         return self._report
 
     def _identify(self, entries: Sequence[Entry]) -> list[Job]:
-        """Files by their bytes, in the order of the first of each."""
+        """Files by their bytes and their names' endings, in the order of the first of each.
+
+        One ending can be wrong about bytes about which another is right, so each kind of name is examined.
+        """
         # Threads of this process: hashing lets others run, and these paths are this machine's.
         workers = self._workspace.project.workers
         digests = map_units(partial(identify, limits=self._limits), entries, backend="threads", workers=workers)
         found = {entry.origin: outcome.unwrap() for entry, outcome in digests}
-        by_sha256: dict[str, list[Entry]] = {}
+        same: dict[tuple[str, str], list[Entry]] = {}
         for entry in entries:
             digest = found[entry.origin]
             if isinstance(digest, Rejected):
                 self._reject(digest)
             else:
-                by_sha256.setdefault(digest, []).append(entry)
-        return [Job(sha256, tuple(same)) for sha256, same in by_sha256.items()]
+                same.setdefault((digest, entry.path.suffix.lower()), []).append(entry)
+        return [Job(sha256, tuple(entries)) for (sha256, _), entries in same.items()]
 
     def _settled(self, digests: Sequence[str]) -> dict[str, Material]:
         """The materials of these bytes, but for those whose working copies are no longer in the store."""

@@ -19,7 +19,7 @@ BLOCK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Job:
-    """Files with the same bytes."""
+    """Files with the same bytes, and names of the same kind."""
 
     sha256: str
     entries: tuple[Entry, ...]

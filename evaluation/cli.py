@@ -41,7 +41,7 @@ def run(
             show({"pending": count}, [f"{count} questions would be asked"], as_json)
             return
         done = evaluate(workspace, name, version, models, conditions)
-        report = report_release(workspace, name, version, [one.name for one in models])
+        report = report_release(workspace, name, version, [one.name for one in models], with_answers=False)
     solved, graded = done.solved, done.graded
     lines = [f"asked {solved.asked}, reused {solved.reused}, known before {solved.known}; graded {graded.graded}"]
     lines += [f"failed: {count} {state}" for state, count in sorted(solved.failures.items())]
@@ -65,7 +65,7 @@ def report_command(
     Example: interplay evaluation report zoo 1.0.0 --to report
     """
     with open_workspace(project) as workspace:
-        report = report_release(workspace, name, version)
+        report = report_release(workspace, name, version, with_answers=as_json or to is not None)
     if to is not None:
         write_report(report, to)
     header, rows = table_of_cells(report)

@@ -1,19 +1,29 @@
 """Grading: a stage of its own over stored answers, which can be graded again without asking again."""
 
+import logging
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
+from core.errors import InterplayError
 from core.grading import Grade
 from core.ids import Clock, utc_now
-from core.question import Question, QuestionKind
+from core.question import Question
+from core.registry import Entry
 from evaluation.graders import grader_for, invalid
-from warehouse.analytics import analysis
+from evaluation.graders.base import Grader
+from evaluation.graders.verdicts import Why, not_graded
+from warehouse.analytics import analysis, load_sql
 from warehouse.facts import FactStore
-from warehouse.ledger import graded_responses
+
+logger = logging.getLogger("interplay")
 
 # States that are an answer of the model's own making, but no valid one: zero points, counted apart.
 INVALID_STATES = ("refusal", "truncated", "empty")
+_ROWS_AT_ONCE = 5_000
 
 
 @dataclass(frozen=True)
@@ -28,53 +38,68 @@ class Graded:
 def grade_answers(facts: FactStore, run_id: str, questions: Mapping[str, Question], clock: Clock = utc_now) -> Graded:
     """Grade the stored answers to these questions (by revision id) that their grader has not graded yet.
 
-    An `api_error` or `blocked` response stays without a grade: nothing was answered.
+    Only the first asking counts: rotations and probes belong to quality control, which reads them itself. An
+    `api_error` or `blocked` response stays without a grade: nothing was answered. So do the answers to a question whose
+    key names a grader that is not installed here; the log names it.
     """
-    done: dict[str, set[str]] = {}
+    graders = graders_of(questions)
     counts = {"graded": 0, "ungraded": 0, "known": 0}
     with facts.writer("grade", run_id) as writer:
-        for row in _answers(facts, questions):
-            question = as_asked(questions[row["revision_id"]], row)
-            entry = grader_for(question)
-            if entry.fingerprint not in done:
-                done[entry.fingerprint] = graded_responses(facts, entry.fingerprint)
-            if row["key"] in done[entry.fingerprint]:
+        for row in _answers(facts, graders):
+            if row["is_graded"]:
                 counts["known"] += 1
                 continue
-            grade = _grade(row, question)
-            counts["ungraded" if grade.points is None else "graded"] += 1
-            writer.add(
-                {
-                    "response_key": row["key"],
-                    "grader": grade.grader,
-                    "points": grade.points,
-                    "step_points": list(grade.step_points),
-                    "reason": grade.reason,
-                    "recorded_at": clock().isoformat(),
-                }
-            )
+            entry = graders[row["revision_id"]]
+            grade = _grade(questions[row["revision_id"]], row, entry) if entry else None
+            counts["ungraded" if grade is None or grade.points is None else "graded"] += 1
+            if grade is not None:
+                writer.add(
+                    {
+                        "response_key": row["key"],
+                        "grader": grade.grader,
+                        "points": grade.points,
+                        "step_points": list(grade.step_points),
+                        "reason": grade.reason,
+                        "recorded_at": clock().isoformat(),
+                    }
+                )
     return Graded(**counts)
 
 
-def as_asked(question: Question, response: Mapping[str, Any]) -> Question:
-    """The question with its key as this response was asked it: choices turned, or left out."""
-    if response["kind"] == QuestionKind.OPEN.value:
-        return question.as_open()
-    return question.rotated(response["rotation"])
+def graders_of(questions: Mapping[str, Question]) -> dict[str, Entry[Grader] | None]:
+    """The present grader of each question (by revision id); None where its key names one that is not installed."""
+    found: dict[str, Entry[Grader] | None] = {}
+    missing: dict[str, int] = defaultdict(int)
+    for revision_id, question in questions.items():
+        try:
+            found[revision_id] = grader_for(question)
+        except InterplayError as error:
+            found[revision_id] = None
+            missing[str(error)] += 1
+    for text, count in missing.items():
+        logger.warning("%d questions are not graded: %s", count, text)
+    return found
 
 
-def _grade(row: Mapping[str, Any], question: Question) -> Grade:
-    entry = grader_for(question)
+def _grade(question: Question, row: Mapping[str, Any], entry: Entry[Grader]) -> Grade:
     if row["state"] in INVALID_STATES:
         return invalid(question, row["state"], entry.fingerprint)
-    return entry.load().grade(question, row["answer"])
+    try:
+        return entry.load().grade(question, row["answer"])
+    except InterplayError as error:
+        # A step's key that names no usable grader: one bad key stops no other answer.
+        return not_graded(Why.BAD_KEY, str(error)).signed(entry.fingerprint)
 
 
-def _answers(facts: FactStore, questions: Mapping[str, Question]) -> Iterator[dict[str, Any]]:
-    with analysis(facts, ["response"]) as connection:
-        rows = connection.sql(
-            "SELECT key, revision_id, kind, rotation, state, answer FROM response "
-            "WHERE list_contains(?, revision_id) AND state NOT IN ('api_error', 'blocked') ORDER BY key",
-            params=[sorted(questions)],
-        ).to_arrow_table()
-    yield from rows.to_pylist()
+def _answers(facts: FactStore, graders: Mapping[str, Entry[Grader] | None]) -> Iterator[dict[str, Any]]:
+    wanted = pa.table(
+        {
+            "revision_id": pa.array(graders, pa.string()),
+            "grader": pa.array([entry.fingerprint if entry else None for entry in graders.values()], pa.string()),
+        }
+    )
+    with analysis(facts, ["response", "grade"]) as connection:
+        connection.register("wanted", wanted)
+        rows = connection.sql(load_sql("evaluation.queries", "first_answers.sql")).to_arrow_table()
+    for batch in rows.to_batches(_ROWS_AT_ONCE):
+        yield from batch.to_pylist()

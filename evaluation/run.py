@@ -9,7 +9,7 @@ from evaluation.grade import Graded, grade_answers
 from evaluation.models.catalogue import ModelSpec
 from evaluation.report import Report, build_report
 from evaluation.solve import Asker, Solved, plan
-from warehouse.ledger import settled_answers
+from warehouse.ledger import settled_keys
 from warehouse.release.records import get_release, members_of
 from warehouse.runs import open_run
 from warehouse.tables import ItemRevision
@@ -48,12 +48,12 @@ def evaluate(
 
     Raises:
         UnknownName: No such release.
-        ModelUnavailable: A model cannot be started; nothing was asked.
+        ModelUnavailable, BadModelSettings: A model cannot be started; nothing was asked.
     """
     revisions = release_revisions(workspace, name, version)
     settings = {
         "release": f"{name} {version}",
-        "models": [model.model_dump(mode="json") for model in models],
+        "models": [model.settings for model in models],
         "conditions": [condition.name for condition in conditions],
     }
     with open_run(workspace.database, "evaluation run", settings) as run:
@@ -71,21 +71,23 @@ def count_pending(
     """How many questions `evaluate` would ask."""
     units = plan(models, release_revisions(workspace, name, version), conditions)
     requests = {unit.request_key for unit in units}
-    return len(requests - settled_answers(workspace.facts, requests).keys())
+    return len(requests - settled_keys(workspace.facts, requests, "request_key"))
 
 
-def report_release(workspace: Workspace, name: str, version: str, models: Sequence[str] | None = None) -> Report:
-    """The numbers of everything that was asked on the release.
+def report_release(
+    workspace: Workspace, name: str, version: str, models: Sequence[str] | None = None, *, with_answers: bool = True
+) -> Report:
+    """The numbers of everything that was asked on the release, and the responses behind them.
 
     Raises:
         UnknownName: No such release.
     """
     questions = {revision.id: revision.as_question() for _, revision in release_revisions(workspace, name, version)}
-    return build_report(workspace.facts, f"{name} {version}", questions, models)
+    return build_report(workspace.facts, f"{name} {version}", questions, models, with_answers=with_answers)
 
 
 def release_revisions(workspace: Workspace, name: str, version: str) -> list[tuple[str, ItemRevision]]:
     """Item names and revisions of a release, in its order."""
-    with workspace.database.session() as session:
+    with workspace.database.reading() as session:
         members = members_of(session, get_release(session, name, version))
     return [(member.item.name, member.revision) for member in members]

@@ -197,7 +197,9 @@ class Asker:
         except MediaError as error:
             answer = _nothing("blocked", str(error))
         except Exception as error:  # noqa: BLE001 - the runner stores a failure and goes on
-            answer = _nothing("api_error", unit.model.hide_secrets(_told(error)))
+            answer = _nothing("api_error", _told(error))
+        if answer["error"] is not None:
+            answer["error"] = unit.model.hide_secrets(answer["error"])[:ERROR_KEPT_CHARACTERS]
         return answer | {"sent": canonical_json(manifest), "latency_s": time.monotonic() - begun}
 
     def _client(self, model: ModelSpec) -> "Model":
@@ -271,7 +273,6 @@ def _nothing(state: str, error: str) -> dict[str, Any]:
 
 def _told(error: BaseException) -> str:
     """An error of a provider on one line: what lies behind a retry that gave up, without markup for terminals."""
-    from inspect_ai._util.error import PrerequisiteError
     from rich.text import Text
     from tenacity import RetryError
 
@@ -281,11 +282,11 @@ def _told(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
         return f"it needs the Python package {error.name!r}: pip install {error.name}"
     text = " ".join(str(error).split())
-    if isinstance(error, PrerequisiteError):
+    if type(error).__name__ == "PrerequisiteError":  # Inspect AI's, which it exports nowhere
         return Text.from_markup(text).plain.removeprefix("ERROR: ")
     if isinstance(error, InterplayError):
         return text
-    return f"{type(error).__name__}: {text}"[:ERROR_KEPT_CHARACTERS]
+    return f"{type(error).__name__}: {text}"
 
 
 def _first_problem(error: ValidationError) -> str:

@@ -45,7 +45,13 @@ def run(
             return
         reports = [{1: run_round1, 2: run_round2}[number](workspace, panel) for number in rounds]
     document = [
-        {"round": report.round, "items": report.rulings, "asked": report.asked, "failures": dict(report.failures)}
+        {
+            "round": report.round,
+            "items": report.rulings,
+            "overtaken": report.overtaken,
+            "asked": report.asked,
+            "failures": dict(report.failures),
+        }
         for report in reports
     ]
     show(document, [line for report in reports for line in _round_lines(report)], as_json)
@@ -79,7 +85,7 @@ def report(as_json: JsonOption = False, project: ProjectOption = None) -> None:
 
     Example: interplay qc report
     """
-    with open_workspace(project) as workspace, workspace.database.session() as session:
+    with open_workspace(project) as workspace, workspace.database.reading() as session:
         found = qc_report(session)
     show(found.model_dump(mode="json"), report_lines(found), as_json)
 
@@ -112,4 +118,5 @@ def _round_lines(report: RoundReport) -> list[str]:
         )
     for name, (decision, codes) in sorted(report.rulings.items()):
         lines.append(f"  {name}: {decision}" + (f" ({', '.join(codes)})" if codes else ""))
+    lines += [f"  {name}: changed by somebody meanwhile; run the round again" for name in report.overtaken]
     return lines

@@ -67,9 +67,11 @@ def judge_ablations(ablated: Sequence[tuple[Votes | None, Votes | None]], limits
 
     `ablated` holds, for each required modality, the votes without it and those of the options-free probe (None where
     none was needed). If it is solvable without either one, the modalities are redundant; without one of them only,
-    that one is unhelpful (UNO-Bench 3.1.4).
+    that one is unhelpful (UNO-Bench 3.1.4). Where nothing is required, nothing can be shown, and a person decides.
     """
     evidence = _evidence([votes for pair in ablated for votes in pair if votes], limits)
+    if not ablated:
+        return Ruling(Decision.UNKNOWN, ("needs_a_person",), evidence)
     gates = [_gate(votes, probe, limits) for votes, probe in ablated]
     if "shut" in gates:
         code = (

@@ -3,16 +3,21 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import Any
 
-from evaluation.graders.choice import chosen
+import pyarrow as pa
 
 from core.content import Frozen
-from core.question import Question, QuestionKind
-from evaluation.grade import as_asked
+from core.errors import InterplayError
+from core.question import QuestionKind
 from evaluation.graders import grader_for
+from evaluation.graders.choice import chosen
+from evaluation.graders.verdicts import Verdict, verdict_of
+from evaluation.solve import Unit
 from warehouse.analytics import analysis
 from warehouse.facts import FactStore
+
+# Sums in another order differ in their last digits; a share of exactly .6 must meet its threshold in any order.
+_PLACES_KEPT = 9
 
 
 class Votes(Frozen):
@@ -42,42 +47,29 @@ class Votes(Frozen):
         return self.valid / self.asked if self.asked else 0.0
 
 
-def count_votes(
-    facts: FactStore, questions: Mapping[str, Question], panel: Sequence[str]
-) -> dict[tuple[str, str], Votes]:
-    """Votes by (revision id, condition name), from the stored responses of the panel's models (by name)."""
-    rows: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+def count_votes(facts: FactStore, units: Iterable[Unit]) -> dict[tuple[str, str], Votes]:
+    """Votes by (revision id, condition name), from the stored answers to exactly these units.
+
+    What the panel's models were asked at other times (in other words, under other settings) is no vote here; a unit
+    without an answer counts as asked. Families are those that the models have now.
+    """
+    wanted = {unit.key: unit for unit in units}
+    votes: dict[tuple[str, str], list[tuple[Unit, _Vote | None]]] = defaultdict(list)
+    answers = _answers(facts, wanted)
+    for key, unit in sorted(wanted.items()):
+        vote = _read(unit, answers[key]) if key in answers else None
+        votes[unit.revision_id, unit.showing.condition.name].append((unit, vote))
+    return {place: _votes(together) for place, together in votes.items()}
+
+
+def _answers(facts: FactStore, keys: Iterable[str]) -> dict[str, str]:
+    """Texts of the answers that say something, by unit: not those that failed, were refused, cut off or empty."""
     with analysis(facts, ["response"]) as connection:
-        found = connection.sql(
-            "SELECT revision_id, condition, kind, family, rotation, state, answer FROM response "
-            "WHERE list_contains(?, revision_id) AND list_contains(?, model) ORDER BY key",
-            params=[sorted(questions), list(panel)],
-        ).to_arrow_table()
-    for row in found.to_pylist():
-        rows[row["revision_id"], row["condition"]].append(row)
-    return {
-        (revision_id, condition): _votes(condition, questions[revision_id], answers)
-        for (revision_id, condition), answers in rows.items()
-    }
-
-
-def _votes(condition: str, question: Question, answers: Sequence[Mapping[str, Any]]) -> Votes:
-    by_family: dict[str, list[_Vote]] = defaultdict(list)
-    for row in answers:
-        vote = _read(question, row)
-        if vote is not None:
-            by_family[row["family"]].append(vote)
-    asked_choices = bool(answers) and answers[0]["kind"] == QuestionKind.CHOICE.value
-    valid = sum(len(votes) for votes in by_family.values())
-    return Votes(
-        condition=condition,
-        solved=_mean(fmean(vote.right for vote in votes) for votes in by_family.values()),
-        shares=_choice_shares(len(question.choices), by_family) if asked_choices and valid else (),
-        step_shares=_step_shares(len(question.steps), by_family) if valid else (),
-        asked=len(answers),
-        valid=valid,
-        families=len(by_family),
-    )
+        connection.register("wanted", pa.table({"key": pa.array(list(keys), pa.string())}))
+        found = connection.execute(
+            "SELECT key, answer FROM response SEMI JOIN wanted USING (key) WHERE state = 'ok'"
+        ).fetchall()
+    return dict(found)
 
 
 class _Vote(Frozen):
@@ -86,36 +78,56 @@ class _Vote(Frozen):
     steps: tuple[float, ...] = ()
 
 
-def _read(question: Question, row: Mapping[str, Any]) -> _Vote | None:
-    """A vote, or None for an answer that says nothing: failed, refused, cut off, unreadable."""
-    if row["state"] != "ok":
-        return None
-    asked = as_asked(question, row)
-    if asked.kind is QuestionKind.CHOICE:
-        picked = chosen(asked, row["answer"])
+def _read(unit: Unit, answer: str) -> _Vote | None:
+    """A vote, or None for an answer that says nothing: a refusal in words, or one that cannot be read."""
+    shown, original = unit.showing.question, unit.showing.original
+    if shown.kind is QuestionKind.CHOICE:
+        picked = chosen(shown, answer)
         if picked is None:
             return None
-        count = len(question.choices)
-        original = frozenset((index - row["rotation"]) % count for index in picked)
-        return _Vote(right=float(original == frozenset(question.answer.correct)), choices=original)
-    grade = grader_for(asked).load().grade(asked, row["answer"])
-    if grade.points is None:
+        count = len(original.choices)
+        places = frozenset((index - unit.showing.rotation) % count for index in picked)
+        return _Vote(right=float(places == frozenset(original.answer.correct)), choices=places)
+    try:
+        grade = grader_for(shown).load().grade(shown, answer)
+    except InterplayError:
+        return None  # the key names no usable grader: nobody's answer to it can be read
+    if grade.points is None or verdict_of(grade) is Verdict.INVALID:
         return None
     return _Vote(right=float(grade.points == 1.0), steps=tuple(points or 0.0 for points in grade.step_points))
 
 
+def _votes(together: Sequence[tuple[Unit, _Vote | None]]) -> Votes:
+    by_family: dict[str, list[_Vote]] = defaultdict(list)
+    for unit, vote in together:
+        if vote is not None:
+            by_family[unit.model.family].append(vote)
+    showing = together[0][0].showing
+    valid = sum(len(votes) for votes in by_family.values())
+    return Votes(
+        condition=showing.condition.name,
+        solved=_share([vote.right for vote in votes] for votes in by_family.values()) if valid else None,
+        shares=_choice_shares(len(showing.question.choices), by_family) if valid else (),
+        step_shares=_step_shares(len(showing.question.steps), by_family) if valid else (),
+        asked=len(together),
+        valid=valid,
+        families=len(by_family),
+    )
+
+
 def _choice_shares(count: int, by_family: Mapping[str, Sequence[_Vote]]) -> tuple[float, ...]:
     return tuple(
-        fmean(fmean(place in vote.choices for vote in votes) for votes in by_family.values()) for place in range(count)
+        _share([float(place in vote.choices) for vote in votes] for votes in by_family.values())
+        for place in range(count)
     )
 
 
 def _step_shares(count: int, by_family: Mapping[str, Sequence[_Vote]]) -> tuple[float, ...]:
     return tuple(
-        fmean(fmean(vote.steps[place] for vote in votes) for votes in by_family.values()) for place in range(count)
+        _share([vote.steps[place] for vote in votes] for votes in by_family.values()) for place in range(count)
     )
 
 
-def _mean(values: Iterable[float]) -> float | None:
-    known = list(values)
-    return fmean(known) if known else None
+def _share(by_family: Iterable[Sequence[float]]) -> float:
+    """Mean over families of each one's own mean."""
+    return round(fmean(fmean(votes) for votes in by_family), _PLACES_KEPT)

@@ -8,9 +8,10 @@ from sqlmodel import Session
 from core.ids import Clock, utc_now
 from qc.reasons import reason
 from warehouse.items import current_revision, get_item
+from warehouse.lifecycle import ReasonMissing
 from warehouse.people import Role, get_user, require_role
 from warehouse.tables import Decision, Item, Verdict
-from warehouse.verdicts import Judgement, record_verdict, settle_round, verdicts_on
+from warehouse.verdicts import ROUND_NEEDS, Judgement, record_verdict, settle_round, verdicts_on
 
 # Two reviewers who agree settle round 3; a third decides between two who do not (UNO-Bench 3.1.4).
 REVIEWERS_TO_SETTLE = 2
@@ -38,13 +39,16 @@ def give_verdict(
     """
     require_role(get_user(session, reviewer), Role.REVIEWER)
     codes = [reason(code).code for code in reason_codes]
-    revision = current_revision(session, get_item(session, item_name))
+    item = get_item(session, item_name)
+    if decision in (Decision.RETURN, Decision.REJECT) and not codes:
+        raise ReasonMissing(f"item {item.name!r}: to {decision.value} it, give a reason code; 'qc reasons' lists them")
+    revision = current_revision(session, item)
     judgement = Judgement(round_number, reviewer, True, decision, codes, comment=comment)
     verdict = record_verdict(session, revision, judgement, clock)
     session.flush()
     settled = _settling(verdicts_on(session, revision.id, round_number)) if round_number == 3 else verdict
-    item = get_item(session, item_name)
-    if settled is not None:
+    # The same verdict given twice finds its round settled already, which is no mistake.
+    if settled is not None and item.state is ROUND_NEEDS[round_number]:
         item = settle_round(session, revision, settled, clock)
     return verdict, item
 

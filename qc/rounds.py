@@ -13,19 +13,21 @@ from core.question import Question, QuestionKind
 from evaluation.models.catalogue import ModelSpec
 from evaluation.solve import Asker, plan
 from qc.checks import Subject, run_checks
-from qc.checks.authoring import fingerprint_text
+from qc.checks.asked import Asked
 from qc.gates import Ruling, Thresholds, judge_ablations, judge_full, judge_text, needs_probe
 from qc.panel import Votes, count_votes
 from warehouse.blobs import DamagedBlob, MissingBlob
 from warehouse.items import revisions_in
-from warehouse.ledger import settled_answers
+from warehouse.ledger import settled_keys
 from warehouse.runs import open_run
 from warehouse.tables import Decision, Item, ItemRevision, ItemState, Material, MaterialState, RevisionMedia
-from warehouse.verdicts import ROUND_NEEDS, Judgement, record_verdict, settle_round
+from warehouse.verdicts import ROUND_NEEDS, Judgement, OldRevision, WrongRound, record_verdict, settle_round
 from warehouse.workspace import Workspace
 
 MODEL_CHECK = "model_check@1"
 ABLATION = "ablation@1"
+# Nobody's question is the copy of a draft, or of one that its author has to change.
+_NOT_IN_PLAY = frozenset({ItemState.DRAFT, ItemState.RETURNED})
 
 
 class PanelTooSmall(InterplayError):
@@ -34,10 +36,14 @@ class PanelTooSmall(InterplayError):
 
 @dataclass
 class RoundReport:
-    """How a round went: items by decision, with reason codes; and answers asked, reused and failed."""
+    """How a round went: items by decision, with reason codes; questions asked, and answers that failed by state.
+
+    `overtaken` are items that somebody moved or revised while the round was at work: they are judged next time.
+    """
 
     round: int
     rulings: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    overtaken: list[str] = field(default_factory=list)
     asked: int = 0
     failures: Counter[str] = field(default_factory=Counter)
 
@@ -58,19 +64,11 @@ class Panel:
                 "or set their families in interplay.toml"
             )
 
-    @property
-    def names(self) -> list[str]:
-        """What the models are called."""
-        return [model.name for model in self.models]
-
 
 def run_round1(workspace: Workspace, panel: Panel) -> RoundReport:
     """Model check: automatic checks first, then the panel with full input (UNO-Bench 3.1.4)."""
     with _Round(workspace, panel, 1) as the_round:
-        checked = {
-            revision_id: _check(workspace, item, revision, the_round.others)
-            for revision_id, (item, revision) in the_round.items.items()
-        }
+        checked = _Checker(workspace).check(the_round.items)
         for revision_id, ruling in checked.items():
             if ruling.decision is not Decision.PASS:
                 the_round.settle(revision_id, ruling, MODEL_CHECK)
@@ -119,7 +117,7 @@ def count_pending(workspace: Workspace, panel: Panel) -> dict[int, int]:
             for named in waiting
             for unit in plan(panel.models, [named], conditions(named[1].as_question()), rotate=True)
         }
-        counts[number] = len(requests - settled_answers(workspace.facts, requests).keys())
+        counts[number] = len(requests - settled_keys(workspace.facts, requests, "request_key"))
     return counts
 
 
@@ -133,17 +131,16 @@ class _Round:
 
     def __init__(self, workspace: Workspace, panel: Panel, number: int) -> None:
         self._workspace, self._panel, self._number = workspace, panel, number
-        settings = {"models": [m.model_dump(mode="json") for m in panel.models], "thresholds": asdict(panel.limits)}
+        settings = {"models": [model.settings for model in panel.models], "thresholds": asdict(panel.limits)}
         self._opened = open_run(workspace.database, f"qc round {number}", settings)
         self.report = RoundReport(number)
 
     def __enter__(self) -> "_Round":
-        self._run = self._opened.__enter__()
-        with self._workspace.database.session() as session:
+        with self._workspace.database.reading() as session:
             waiting = revisions_in(session, ROUND_NEEDS[self._number])
-            self.others = _other_questions(session)
         self.items: dict[str, tuple[Item, ItemRevision]] = {revision.id: (item, revision) for item, revision in waiting}
         self.questions = {revision.id: revision.as_question() for _, revision in waiting}
+        self._run = self._opened.__enter__()
         return self
 
     def __exit__(self, *failure: object) -> None:
@@ -190,8 +187,12 @@ class _Round:
             evidence=ruling.evidence,
             run_id=self._run.id,
         )
-        with self._workspace.database.session() as session:
-            settle_round(session, revision, record_verdict(session, revision, judgement))
+        try:
+            with self._workspace.database.session() as session:
+                settle_round(session, revision, record_verdict(session, revision, judgement))
+        except (OldRevision, WrongRound):
+            self.report.overtaken.append(item.name)
+            return
         self.report.rulings[item.name] = (ruling.decision.value, ruling.reason_codes)
 
     def _ask(self, wanted: Mapping[str, Sequence[Condition]]) -> dict[tuple[str, str], Votes]:
@@ -210,40 +211,56 @@ class _Round:
         solved = asker.ask(units)
         self.report.asked += solved.asked
         self.report.failures.update(solved.failures)
-        questions = {revision_id: self.questions[revision_id] for revision_id in wanted}
-        return count_votes(self._workspace.facts, questions, self._panel.names)
+        return count_votes(self._workspace.facts, units)
 
     def _named(self, revision_id: str) -> tuple[str, ItemRevision]:
         item, revision = self.items[revision_id]
         return item.name, revision
 
 
-def _check(workspace: Workspace, item: Item, revision: ItemRevision, others: Mapping[str, str]) -> Ruling:
-    rest = {name: text for name, text in others.items() if name != item.name}
-    findings = run_checks(Subject(revision.as_question(), rest, _media_problems(workspace, revision)))
-    evidence = {"findings": [finding.model_dump() for finding in findings]}
-    codes = tuple(dict.fromkeys(finding.code for finding in findings if finding.severity == "error"))
-    return Ruling(Decision.RETURN if codes else Decision.PASS, codes, evidence)
+class _Checker:
+    """The automatic checks over many items: each material is read through once, each question compared with few."""
 
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._damage: dict[str, str | None] = {}
+        with workspace.database.reading() as session:
+            standing = revisions_in(session, *(set(ItemState) - _NOT_IN_PLAY))
+        self._asked = Asked((item.name, revision.as_question()) for item, revision in standing)
 
-def _media_problems(workspace: Workspace, revision: ItemRevision) -> tuple[str, ...]:
-    problems: list[str] = []
-    with workspace.database.session() as session:
+    def check(self, items: Mapping[str, tuple[Item, ItemRevision]]) -> dict[str, Ruling]:
+        """A ruling for each revision: returned when a finding is an error."""
+        with self._workspace.database.reading() as session:
+            return {key: self._check(session, item, revision) for key, (item, revision) in items.items()}
+
+    def _check(self, session: Session, item: Item, revision: ItemRevision) -> Ruling:
+        question = revision.as_question()
+        others = self._asked.beside(item.name, question)
+        findings = run_checks(Subject(question, others, self._media_problems(session, revision)))
+        evidence = {"findings": [finding.model_dump() for finding in findings]}
+        codes = tuple(dict.fromkeys(finding.code for finding in findings if finding.severity == "error"))
+        return Ruling(Decision.RETURN if codes else Decision.PASS, codes, evidence)
+
+    def _media_problems(self, session: Session, revision: ItemRevision) -> tuple[str, ...]:
         shown = session.exec(
             select(RevisionMedia, Material)
             .join(Material)
             .where(RevisionMedia.revision_id == revision.id)
             .order_by(RevisionMedia.placeholder)
         ).all()
-    for link, material in shown:
-        if material.state != MaterialState.KEPT:
-            problems.append(f"{link.placeholder}: the material is {material.state.value}")
-        try:
-            workspace.blobs.verify(material.media_ref.sha256)
-        except (MissingBlob, DamagedBlob) as error:
-            problems.append(f"{link.placeholder}: {error}")
-    return tuple(problems)
+        problems: list[str] = []
+        for link, material in shown:
+            if material.state != MaterialState.KEPT:
+                problems.append(f"{link.placeholder}: the material is {material.state.value}")
+            damage = self._damage_of(material.media_ref.sha256)
+            problems.extend([f"{link.placeholder}: {damage}"] if damage else [])
+        return tuple(problems)
 
-
-def _other_questions(session: Session) -> dict[str, str]:
-    return {item.name: fingerprint_text(revision.as_question()) for item, revision in revisions_in(session, *ItemState)}
+    def _damage_of(self, sha256: str) -> str | None:
+        if sha256 not in self._damage:
+            try:
+                self._workspace.blobs.verify(sha256)
+                self._damage[sha256] = None
+            except (MissingBlob, DamagedBlob) as error:
+                self._damage[sha256] = str(error)
+        return self._damage[sha256]

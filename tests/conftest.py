@@ -10,15 +10,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import create_engine, make_url, text
-from sqlmodel import Session
+from sqlmodel import select
 
+from core.media.probe import probe
 from core.settings import Project
 from warehouse.database import Database
-from warehouse.tables import Run
+from warehouse.tables import Material, MaterialState, Run
 from warehouse.workspace import Workspace, init_project, open_workspace
+
+if TYPE_CHECKING:
+    from interplay.demo_media import DemoMedium
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -65,6 +70,66 @@ def workspace(project: Project) -> Iterator[Workspace]:
         yield opened
 
 
+class Library:
+    """Media put straight into a project, as ingest leaves them."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    def add(
+        self, data: bytes, parent: Material | None = None, state: MaterialState = MaterialState.KEPT, **more: object
+    ) -> Material:
+        """Media in the library; once, however often they are added."""
+        ref = probe(data).media_ref()
+        with self.workspace.database.session() as session:
+            known = session.exec(select(Material).where(Material.sha256 == ref.sha256)).first()
+            if known is not None:
+                return known
+            run = Run(command="test", fingerprint="0" * 64, host="test", process_id=1, started_at=START)
+            session.add(run)
+            session.flush()
+            material = Material(
+                sha256=self.workspace.blobs.put(data),
+                media=ref.model_dump(mode="json"),
+                modality=ref.modality.value,
+                parent_id=parent.id if parent else None,
+                state=state,
+                run_id=run.id,
+                **more,
+            )
+            session.add(material)
+        return material
+
+
+@pytest.fixture
+def library(workspace: Workspace) -> Library:
+    return Library(workspace)
+
+
+@pytest.fixture(scope="session")
+def new_library() -> type[Library]:
+    """For projects that a whole module shares."""
+    return Library
+
+
+@pytest.fixture(scope="session")
+def real_media(tmp_path_factory: pytest.TempPathFactory) -> "list[DemoMedium]":
+    """The photos and voices of which items of exact need are made."""
+    from interplay.demo_media import collect
+
+    return collect(tmp_path_factory.mktemp("real"))
+
+
+@pytest.fixture(scope="session")
+def gallery_file(real_media: "list[DemoMedium]", tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What simulated models know of them."""
+    from interplay.demo_media import gallery
+
+    file = tmp_path_factory.mktemp("gallery") / "gallery.npz"
+    gallery(real_media).save(file)
+    return file
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def database_url(request: pytest.FixtureRequest) -> str:
     """URL of fresh, migrated tables, on both kinds of database."""
@@ -86,13 +151,6 @@ def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'empty.db'}"
     return request.getfixturevalue("empty_postgres_url")
-
-
-@pytest.fixture
-def session(database: Database) -> Iterator[Session]:
-    """One transaction for the whole test."""
-    with database.session() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -21,6 +21,8 @@ ProjectOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
 
+WIDEST = 10_000
+
 
 class StorageProblem(InterplayError):
     """The disk or the database refused to store something."""
@@ -45,7 +47,11 @@ def show_table(document: Any, header: Sequence[str], rows: Iterable[Sequence[Any
         table.add_column(name, overflow="fold", no_wrap=place < len(header) - 1 and len(header) > 3)
     for row in rows:
         table.add_row(*("" if cell is None else str(cell) for cell in row))
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:
+        # A file or another program has no width: nothing may be cut off.
+        console.width = max(console.width, console.measure(table, options=console.options.update(width=WIDEST)).maximum)
+    console.print(table)
 
 
 def storage_problem(error: BaseException) -> StorageProblem | None:
@@ -53,10 +59,14 @@ def storage_problem(error: BaseException) -> StorageProblem | None:
     text = str(getattr(error, "orig", error))
     place = getattr(error, "filename", None) or "the project's storage"
     number = getattr(error, "errno", None)
-    if number == errno.ENOSPC or "disk is full" in text:
+    if number in {errno.ENOSPC, errno.EDQUOT} or "disk is full" in text:
         return StorageProblem(f"no space left where {place} lies; free some and run the same command again")
     if number in {errno.EROFS, errno.EACCES, errno.EPERM} or "readonly database" in text:
         return StorageProblem(f"{place} cannot be written ({text}); check its rights, or use another --project")
+    if number in {errno.EEXIST, errno.ENOTDIR}:
+        in_the_way = [path for path in (Path(place), *Path(place).parents) if path.is_file()]
+        if in_the_way:
+            return StorageProblem(f"{in_the_way[0]} is a file, and a folder is needed there; choose another place")
     if isinstance(error, OperationalError) and "unable to open database" in text:
         return StorageProblem(f"the project's database cannot be opened ({text}); check the folder and its rights")
     return None

@@ -109,7 +109,10 @@ class Database:
             connection = engine.connect()
         except OperationalError as error:
             place = self.engine.url.render_as_string(hide_password=True)
-            raise DatabaseUnreachable(f"cannot open the database {place}: {_first_line(error.orig)}") from error
+            is_file = self.engine.dialect.name == "sqlite"
+            file_mend = "even to read, its folder must take new files: check its rights and the space left"
+            mend = file_mend if is_file else "check the server and the URL"
+            raise DatabaseUnreachable(f"cannot open the database {place}: {_first_line(error.orig)}; {mend}") from error
         with connection:
             yield connection
 

@@ -77,7 +77,8 @@ def _named(session: Session, blobs: BlobStore, originals: BlobStore) -> Iterator
             withdrawn.add(material.media_ref.sha256)
             continue
         yield NamedBlob(f"material {material.id}", material.media_ref.sha256, (blobs,))
-        if material.original_kept:
+        # Bytes that needed no change are their own working copy, and lie there alone.
+        if material.original_kept and material.sha256 != material.media_ref.sha256:
             yield NamedBlob(f"original of material {material.id}", material.sha256, (originals,))
     for recording in session.exec(select(Recording)):
         # A take is sealed as it came, and also stored as a working copy once it is a material.

@@ -11,7 +11,7 @@ from core.ids import Clock, utc_now
 from core.provenance import content_hash
 from warehouse import events
 from warehouse.lifecycle import Action, Advance, advance, lock_item
-from warehouse.tables import Decision, Item, ItemRevision, ItemState, Verdict
+from warehouse.tables import Decision, Item, ItemRevision, ItemState, User, Verdict
 
 ROUND_NEEDS = {1: ItemState.SUBMITTED, 2: ItemState.ROUND1_PASSED, 3: ItemState.ROUND2_PASSED}
 _PASS_ACTION = {1: Action.PASS_ROUND1, 2: Action.PASS_ROUND2, 3: Action.ACCEPT}
@@ -30,7 +30,7 @@ class AlreadyJudged(InterplayError):
 
 
 class OwnItem(InterplayError):
-    """Somebody judged an item of their own."""
+    """Somebody judged an item that they made, or wrote any revision of."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def record_verdict(session: Session, revision: ItemRevision, judgement: Judgemen
             )
         return known
     _check_place(item, revision, judgement.round)
-    if judgement.by_person and judgement.decider == revision.author:
+    if judgement.by_person and _names_of(session, judgement.decider) & _authors(session, item):
         raise OwnItem(f"{judgement.decider} wrote item {item.name!r}; somebody else must judge it")
     verdict = Verdict(
         revision_id=revision.id,
@@ -125,6 +125,18 @@ def verdicts_on(session: Session, revision_id: str, round_number: int | None = N
     if round_number is not None:
         query = query.where(Verdict.round == round_number)
     return list(session.exec(query.order_by(col(Verdict.created_at), col(Verdict.id))))
+
+
+def _authors(session: Session, item: Item) -> set[str]:
+    """Everybody who had a hand in it: a small change by somebody else makes it no less the first author's item."""
+    wrote = session.exec(select(ItemRevision.author).where(ItemRevision.item_id == item.id))
+    return {item.created_by, *wrote}
+
+
+def _names_of(session: Session, decider: str) -> set[str]:
+    """A person as files (by sign-in name) and the studio (by user id) call them."""
+    users = session.exec(select(User).where((col(User.name) == decider) | (col(User.id) == decider)))
+    return {decider, *(name for user in users for name in (user.id, user.name))}
 
 
 def _idempotency_key(revision: ItemRevision, judgement: Judgement) -> str:

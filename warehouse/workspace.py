@@ -76,7 +76,11 @@ def init_project(folder: Path, settings: str = "") -> Project:
     except OSError as error:
         raise UnusableFolder(f"cannot make the folder {folder}: {error.strerror}; choose another place") from error
     file.write_text(_PROJECT_TEXT + settings, encoding="utf-8")
-    return upgrade_project(folder)
+    try:
+        return upgrade_project(folder)
+    except InterplayError:
+        file.unlink()  # without its tables it is no project yet; the same command must work once the cause is mended
+        raise
 
 
 def upgrade_project(folder: Path | None) -> Project:

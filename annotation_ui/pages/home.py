@@ -66,7 +66,6 @@ def _coverage(page: Page) -> None:
             languages,
             format_func=lambda code: labels.question_language(t, code),
             key="coverage",
-            bind="query-params",
         )
     with page.studio.workspace.database.reading() as session:
         coverage = view.coverage(session, t, chosen)

@@ -17,25 +17,34 @@ _MOST_CHARACTERS = 4000
 
 _RUN = r"\(?[A-Z]\)?(?:(?: ?[,、和与及&/] ?| and )?\(?[A-Z]\)?(?![A-Za-z'])){0,25}(?![A-Za-z'])"
 _CORRECT_EN = r"(?:correct|right|true|accurate|valid)\b"
-_THE_ANSWER_EN = r"(?:the |my |our )?(?:\w+ )?(?:correct|right|best|appropriate|final) (?:answer|option|choice|one)\b|(?:the|my) answer\b"
+_THE_ANSWER_EN = (
+    r"(?:(?:the |my |our )?(?:\w+ )?(?:correct|right|best|appropriate|final) (?:answer|option|choice|one)\b"
+    r"|(?:the|my) answer\b)"
+)
 _CORRECT_ZH = r"(?:正确|对的|符合题意|符合要求|符合|成立)"
+_THE_ANSWER_ZH = r"(?:最?正确|最佳|最合适)的?(?:答案|选项|一项)"
 # Before a letter that is chosen; negations and conditions before it are looked for apart.
 _CHOOSES = re.compile(
-    r"(?:选择|选)(?!项) ?:? ?[\"「(]?(?=[A-Z](?![A-Za-z']))"
+    r"(?:选择|选)(?!项) ?:? ?[\"「(]?(?=[A-Z]{1,26}(?![A-Za-z']))"
     r"|\b(?:choose|pick|select|go with|opt for) (?:option |answer |choice )?(?=\(?[A-Z](?![A-Za-z']))"
 )
 _NOT_CHOSEN = re.compile(
-    r"(?:不|没有?|别|未|若|如果|假如|假设|排除|错)(?:能|应该?|会|可以?|该|要|我们?)?$|(?:not|n't|never|if you|if we|might) $"
+    r"(?:不|没有?|别|未|若|如果|假如|假设|排除|错)(?:能|应该?|会|可以?|该|要|我们?)?$"
+    r"|(?:not|n't|never|if you|if we|might) $"
 )
 _SETTLES = re.compile(
-    rf"(?:\bonly (?:options? |choices? )?|(?:只有|仅有?)(?:选项)?)(?P<only>{_RUN})(?:选项|项)? ?(?:(?:is|are|是) ?)?(?:{_CORRECT_EN}|{_CORRECT_ZH})"
-    rf"|(?<![A-Za-z'])(?P<one>{_RUN})(?: is | are |(?:选项|项)?(?:是|为))(?:{_THE_ANSWER_EN}|(?:最?正确|最佳|最合适)的?(?:答案|选项|一项))"
+    rf"(?:\bonly (?:options? |choices? )?|(?:只有|仅有?)(?:选项)?)(?P<only>{_RUN})(?:选项|项)? ?(?:(?:is|are|是) ?)?"
+    rf"(?:{_CORRECT_EN}|{_CORRECT_ZH})"
+    rf"|(?<![A-Za-z'])(?P<one>{_RUN})(?: (?:is|are) {_THE_ANSWER_EN}|(?:选项|项)?(?:是|为){_THE_ANSWER_ZH})"
 )
 _CORRECT = re.compile(
-    rf"(?<![A-Za-z'])(?P<run>{_RUN})(?: (?:is|are) (?:also |both |all )?{_CORRECT_EN}|(?:选项|项)?(?:都|也|均)?(?:是)?{_CORRECT_ZH})"
+    rf"(?<![A-Za-z'])(?P<run>{_RUN})"
+    rf"(?: (?:is|are) (?:also |both |all )?{_CORRECT_EN}|(?:选项|项)?(?:都|也|均)?(?:是)?{_CORRECT_ZH})"
 )
 _CONCLUDES = re.compile(
-    rf"(?:\b(?:is|be|it's|that's|therefore|thus|hence|so|option|choice|answer)\b|[:,=—]|是|为|即|就是|选项|因此|所以|故) ?(?P<run>{_RUN})[\s.。)\"']{{0,4}}$",
+    r"(?:\b(?:is|be|it's|that's|therefore|thus|hence|so|option|choice|answer)\b|[:,=—]"
+    r"|是|为|即|就是|选项|因此|所以|故) ?"
+    rf"(?P<run>{_RUN})[\s.。)\"']{{0,4}}$",
     re.I,
 )
 # Where only the letters are known: the first three labels, each with a text.
@@ -57,7 +66,7 @@ class ChoiceGrader(RuleGrader):
         return self.read(answer_text, lambda answer: _mark(answer, options, frozenset(question.answer.correct)))
 
     def mark(self, key: AnswerKey, answer: str, language: str, ask: str) -> Mark:
-        """Grade by letters alone: the first accepted answer holds them (C, or A, C), others are ways to say it in words."""
+        """Grade by letters alone: the first accepted answer holds them (C, or A, C), others say it in words."""
         options = Options((), MOST_OPTIONS)
         letters = options.direct(clean_fragment(key.accepted[0])) if key.accepted else None
         if letters is None or letters.doubt:

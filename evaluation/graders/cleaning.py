@@ -24,11 +24,19 @@ _TAG = re.compile(
     r"</?(?:b|i|u|s|em|strong|p|br|span|div|code|pre|font|center|ul|ol|li|h[1-6]|answer|eo[ae])\b[^<>\n]{0,200}>", re.I
 )
 _SPECIAL_TOKEN = re.compile(r"<\|[^<>|\n]{1,40}\|>")
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe0e\ufe0f\ufeff]")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe0e\ufe0f\ufeff\ud800-\udfff]")
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _CHARACTERS = str.maketrans({"−": "-", "‐": "-", "‑": "-", "‒": "-", "–": "-", "’": "'", "‘": "'", "“": '"', "”": '"'})
 _SUPERSCRIPT = re.compile("[⁰¹²³⁴-⁹⁻⁺]+")
-_GLUING = re.compile("[¼-¾⅐-⅞↉①-⑳㉑-㉟㊱-㊿]")
+
+
+def _apart(character: str) -> str:
+    plain = unicodedata.normalize("NFKC", character)
+    return f"({plain})" if plain.isdigit() else f" {plain.replace('⁄', '/')} "
+
+
+_APART = {ord(character): _apart(character) for character in "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞↉①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"}
+_HEAD, _TAIL = 6_000, 18_000
 
 
 def clean(text: str) -> str | None:
@@ -36,7 +44,7 @@ def clean(text: str) -> str | None:
     said = _without_thinking(_plain_characters(text))
     if said is None:
         return None
-    said = _FORGED_SCORE.sub(" ", said)
+    said = _FORGED_SCORE.sub(" ", _shortened(said))
     said = _RETRACTED.sub(" ", said)
     said = _TAG.sub(" ", _ANSWER_TAG.sub(FINAL, said))
     said = _SPECIAL_TOKEN.sub("\n", said)
@@ -60,13 +68,12 @@ def _plain_characters(text: str) -> str:
         return text
     # NFKC would glue these to their neighbours: 3½ to 31/2, 10⁵ to 105, ①③ to 13.
     text = _SUPERSCRIPT.sub(lambda found: "^" + unicodedata.normalize("NFKC", found.group()), text)
-    text = _GLUING.sub(lambda found: _apart(found.group()), text)
-    return unicodedata.normalize("NFKC", text).translate(_CHARACTERS)
+    return unicodedata.normalize("NFKC", text.translate(_APART)).translate(_CHARACTERS)
 
 
-def _apart(character: str) -> str:
-    plain = unicodedata.normalize("NFKC", character)
-    return f"({plain})" if plain.isdigit() else f" {plain.replace('⁄', '/')} "
+def _shortened(text: str) -> str:
+    """Texts far beyond any answer lose their middle, so that no input takes long."""
+    return text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"
 
 
 def _without_thinking(text: str) -> str | None:
@@ -85,7 +92,8 @@ def _without_thinking(text: str) -> str | None:
 
 
 _LATEX_SYMBOLS = {
-    "times": "×", "cdot": "×", "div": "÷", "pi": "π", "degree": "°", "circ": "°", "approx": "≈", "pm": "±", "infty": "∞",
+    "times": "×", "cdot": "×", "div": "÷", "pi": "π", "degree": "°", "circ": "°", "approx": "≈", "pm": "±",
+    "infty": "∞",
     "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "neq": "≠", "left": "", "right": "", "displaystyle": "",
     "quad": " ", "qquad": " ", "to": "→", "Rightarrow": "⇒", "therefore": "∴", "percent": "%",
 }  # fmt: skip
@@ -109,9 +117,9 @@ _MOST_NESTED = 6
 def _without_latex(text: str) -> str:
     if "$" in text:
         text = _INLINE_MATH.sub(r"\1", text)
+    text = _LATEX_SPACE.sub(",", text)
     if "\\" not in text:
         return _SCRIPT.sub(r"\1(\2)", text)
-    text = _LATEX_SPACE.sub(",", text)
     text = _LATEX_ESCAPE.sub(lambda found: found[1] if found[1] in "%$#&_" else " ", text)
     text = _UNBRACED.sub(r"\1{\2}", _UNBRACED.sub(r"\1{\2}", text))
     for _ in range(_MOST_NESTED):

@@ -56,7 +56,7 @@ _Items = list[list[_Name]]
 
 @dataclass
 class _Sorted:
-    """Segments of an answer by what they are to the key's items: `found` in order, `loose` inside other words, `extra`."""
+    """Segments of an answer by what they are to the key: items in order, items inside other words, something else."""
 
     found: list[int] = field(default_factory=list)
     loose: set[int] = field(default_factory=set)

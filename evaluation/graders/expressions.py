@@ -95,20 +95,20 @@ class _Parser:
         return value
 
     def _atom(self) -> Value:
-        token = self._peek()
+        symbol = self._peek()
         self._at += 1
-        if token == "(":
+        if symbol == "(":
             value = self._nested(self.sum)
             if self._take(")") is None:
-                raise _Unreadable(token)
+                raise _Unreadable(symbol)
             return value
-        if token in ("√", "sqrt"):
+        if symbol in ("√", "sqrt"):
             return _root(self._nested(self._atom))
-        if token in _CONSTANTS:
-            return _CONSTANTS[token]
-        if token[:1].isdigit() or token[:1] == ".":
-            return Fraction(token.replace(",", ""))
-        raise _Unreadable(token)
+        if symbol in _CONSTANTS:
+            return _CONSTANTS[symbol]
+        if symbol[:1].isdigit() or symbol[:1] == ".":
+            return Fraction(symbol.replace(",", ""))
+        raise _Unreadable(symbol)
 
     def _nested(self, read: Callable[[], Value]) -> Value:
         self._depth += 1
@@ -122,11 +122,11 @@ class _Parser:
         return self._tokens[self._at] if self._at < len(self._tokens) else ""
 
     def _take(self, *wanted: str) -> str | None:
-        token = self._peek()
-        if token not in wanted:
+        symbol = self._peek()
+        if symbol not in wanted:
             return None
         self._at += 1
-        return token
+        return symbol
 
 
 def _bounded(value: Value) -> Value:

@@ -13,8 +13,8 @@ from evaluation.graders.numerals import chinese_value
 from evaluation.graders.verdicts import Mark, Verdict, Why, invalid_response, not_graded, verdict_of, why_of, wrong
 
 _ENGLISH = {
-    word: number for number, word in enumerate("one two three four five six seven eight nine ten".split(), start=1)
-}
+    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+}  # fmt: skip
 _POINTS = r"(?: ?[(\[][^()\[\]\n]{1,20}[)\]])?"
 _END = r"(?P<end> ?(?:[:)、=-]|\.(?!\d)){1,2}|$| is\b| ?(?:是|为))"
 _NAMED = re.compile(
@@ -94,9 +94,9 @@ class MultiStepGrader:
 def parse_steps(answer_text: str, count: int) -> dict[int, str]:
     """The answer to each step by its number, from 1; steps that the text does not answer are left out.
 
-    A block begins at "Step 1:", 步骤1：, 第一步, "Part 1", "Q1" and the like, or, where no such heading stands, at "1." or
-    "(1)" at the beginning of a line; it ends where the next one begins. Of two blocks of one step the last counts. A
-    text without any heading answers the step of a question that has only one.
+    A block begins at "Step 1:", 步骤1：, 第一步, "Part 1", "Q1" and the like, or, where no such heading stands, at "1."
+    or "(1)" at the beginning of a line; it ends where the next one begins. Of two blocks of one step the last counts.
+    A text without any heading answers the step of a question that has only one.
 
     Args:
         answer_text: A stored answer.

@@ -43,7 +43,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Stated:
-    """What counts: parts that are said to be equal (1 - 1/e ≈ 0.632), which quantity of each, and all others near it."""
+    """What counts: parts said to be equal (1 - 1/e ≈ 0.632), which quantity of each, and all others near it."""
 
     parts: list[_Part]
     place: int
@@ -94,8 +94,8 @@ def _squeezed(text: str) -> str:
 
 
 def _stated(answer: str, language: str, factorials: bool) -> _Stated | None:
-    for line in islice(statements(answer), _MOST_STATEMENTS):
-        line = line[:_MOST_READ]
+    for statement in islice(statements(answer), _MOST_STATEMENTS):
+        line = statement[:_MOST_READ]
         sentence = next(iter(sentences(line)), "")
         core = _EXPLANATION.split(sentence, maxsplit=1)[0]
         for text in (core, sentence, line):

@@ -3,6 +3,8 @@
 import re
 from fractions import Fraction
 
+from text_to_num import alpha2digit
+
 _DIGITS = dict(zip("零〇一二三四五六七八九", (0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9), strict=True)) | {
     "两": 2, "兩": 2, "壹": 1, "贰": 2, "貳": 2, "叁": 3, "參": 3, "肆": 4, "伍": 5, "陆": 6, "陸": 6, "柒": 7, "捌": 8,
     "玖": 9,
@@ -12,7 +14,10 @@ _BIG_UNITS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
 _D, _U = "".join(_DIGITS), "".join(_UNITS) + "".join(_BIG_UNITS)
 _ARABIC = r"\d{1,40}(?:,\d{3}){0,12}(?:\.\d{1,40})?"
 _TOKEN = re.compile(rf"{_ARABIC}|[{_D}{_U}]")
-_RUN = rf"(?:{_ARABIC} ?(?=[{_U}]))?[{_D}{_U}]{{1,80}}(?:\d{{1,9}}[{_U}]{{1,3}}){{0,9}}(?:\d{{1,9}})?(?:[点點][{_D}]{{1,40}})?"
+_RUN = (
+    rf"(?:{_ARABIC} ?(?=[{_U}]))?[{_D}{_U}]{{1,80}}(?:\d{{1,9}}[{_U}]{{1,3}}){{0,9}}(?:\d{{1,9}})?"
+    rf"(?:[点點][{_D}]{{1,40}})?"
+)
 _CHINESE = re.compile(_RUN)
 _FRACTION = re.compile(rf"({_RUN}|\d{{1,9}})分之({_RUN}|{_ARABIC})")
 _PERCENT = re.compile(rf"百分之({_RUN}|{_ARABIC})")
@@ -22,7 +27,8 @@ _HALF = re.compile("一半|半数")
 _LONGEST_RUN = 80
 # Words that hold a numeral's character and no number.
 _NO_NUMERAL = re.compile(
-    "万一|千万(?=[不别要])|十分(?![之钟])|一(?=[些样般定直起下旦切致律边向时共])|统一|唯一|单一|之一|三角|四川|九州|百姓|四边|零食"
+    rf"(?<![{_D}{_U}])(?:万一(?![{_D}{_U}])|千万(?=[不别要])|十分(?![之钟])|一(?=[些样般定直起下旦切致律边向时共])|统一|唯一|单一"
+    r"|之一|三角|四川|九州|百姓|四边|零食)"
 )
 _COUNTED = (
     "个個只隻条條张張本名位件台辆輛头頭匹棵朵座栋层次回遍年月日号天岁歲元块角分秒点点米克斤吨升度倍种類类项步人杯瓶碗颗粒支枝把间幅页行句字"
@@ -41,9 +47,12 @@ _DENOMINATORS = {
     "half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
     "ninth": 9, "tenth": 10, "twelfth": 12, "twentieth": 20, "hundredth": 100, "thousandth": 1000,
 }  # fmt: skip
-_NUMERATORS = "one two three four five six seven eight nine ten eleven twelve".split()
+_NUMERATORS = (
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
 _NAMED_FRACTION = re.compile(
-    rf"\b(an?|{'|'.join(_NUMERATORS)}|\d{{1,4}})[ -]({'|'.join(_DENOMINATORS)})(s?)\b(?! (?:graders?|floor|place|time)\b)",
+    rf"\b(an?|{'|'.join(_NUMERATORS)}|\d{{1,4}})[ -]({'|'.join(_DENOMINATORS)})(s?)\b"
+    r"(?! (?:graders?|floor|place|time)\b)",
     re.I,
 )
 _BARE_HALF = re.compile(r"\bhalf(?= of\b|$|[.,;])", re.I)
@@ -64,8 +73,6 @@ def with_digits(text: str, language: str, *, lone: bool = False) -> str:
 
 
 def _european(text: str, language: str, lone: bool) -> str:
-    from text_to_num import alpha2digit
-
     text = _MAGNITUDE.sub(lambda found: f"{found[1]}×10^{_MAGNITUDES[found[2].lower()]}", text)
     text = _NAMED_FRACTION.sub(_named_fraction, text)
     text = alpha2digit(text, language, -1.0 if lone else _ISOLATED_FROM)
@@ -127,7 +134,7 @@ def _decimal(run: str) -> str:
 
 
 def chinese_value(run: str) -> Fraction | None:
-    """The value of a numeral in Chinese or mixed writing (三百六十四, 3万5千, 二〇二四, 三点一四), None when it is none."""
+    """The value of a numeral in Chinese or mixed writing (三百六十四, 3万5千, 二〇二四, 三点一四), or None."""
     if len(run) > _LONGEST_RUN:
         return None
     whole, point, decimals = run.replace("點", "点").partition("点")
@@ -148,22 +155,21 @@ def _additive(run: str) -> Fraction | None:
     total, section = Fraction(0), Fraction(0)
     number: Fraction | None = None
     unit, after_zero, arabic = 1, False, False
-    for token in _TOKEN.findall(run):
-        if token in _UNITS:
-            unit = _UNITS[token]
+    for symbol in _TOKEN.findall(run):
+        if symbol in _UNITS:
+            unit, after_zero = _UNITS[symbol], False
             section, number = section + (1 if number is None else number) * unit, None
-        elif token in _BIG_UNITS:
-            unit = _BIG_UNITS[token]
+        elif symbol in _BIG_UNITS:
+            unit, after_zero = _BIG_UNITS[symbol], False
             section, number = section + (number or 0), None
             total, section = (total + section) * unit if unit == 10**8 else total + (section or 1) * unit, Fraction(0)
-        elif number is not None and number != 0:
+        elif symbol in "零〇":
+            after_zero = True
+        elif number is not None:
             return None
         else:
-            after_zero = token in "零〇"
-            arabic = token not in _DIGITS
-            number = Fraction(token.replace(",", "")) if arabic else Fraction(_DIGITS[token])
-            continue
-        after_zero = False
+            arabic = symbol not in _DIGITS
+            number = Fraction(symbol.replace(",", "")) if arabic else Fraction(_DIGITS[symbol])
     # 一百五 is 150, 三万五 is 35000; 一百零五 is 105.
     if number is not None and unit >= 100 and not after_zero and not arabic:
         number = number * unit / 10

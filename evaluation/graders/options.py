@@ -1,4 +1,4 @@
-"""What a stated answer says about lettered options: letters, an option's text, both in agreement, or a contradiction."""
+"""What a statement says about lettered options: letters, an option's text, both in agreement, or a contradiction."""
 
 import re
 from collections.abc import Sequence
@@ -11,8 +11,9 @@ from evaluation.graders.phrases import Standing, Words, find_phrase, read_words,
 
 _HAN = "\u3400-\u9fff"
 _LEAD = re.compile(
-    r"[\s:\"'「『《\[{=]*(?:(?:(?:the )?(?:option|choice|letter|answer)s?\b|clearly\b|therefore\b|definitely\b|probably\b|both\b"
-    r"|选项|选择|选)[\s:\"'「]*){0,3}",
+    r"[\s:\"'「『《\[{=]*"
+    r"(?:(?:(?:the )?(?:option|choice|letter|answer)s?\b|(?:clearly|therefore|definitely|probably|both)\b|选项|选择|选)"
+    r"[\s:\"'「]*){0,3}",
     re.I,
 )
 _LABEL = re.compile(rf"\(?(?P<run>[A-Z]{{1,26}})(?:\b|(?=[{_HAN}]))\)?|\((?P<low>[a-z])\)")
@@ -47,7 +48,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a question in cleaned form, labelled A, B, ...; with empty `texts` only their letters are known."""
+    """The options of a question in cleaned form, labelled A, B, ...; without `texts` only their letters are known."""
 
     texts: tuple[str, ...]
     count: int
@@ -161,7 +162,11 @@ class Options:
         while found := _LABEL.match(line, at):
             places = self.places(found["run"] or found["low"])
             own_end = self._own_text_end(found.end(), line, places)
-            if not places or places <= chosen or (own_end == found.end() and self._is_no_label(found, line, first=not chosen)):
+            if (
+                not places
+                or places <= chosen
+                or (own_end == found.end() and self._is_no_label(found, line, first=not chosen))
+            ):
                 break
             chosen |= places
             end = own_end

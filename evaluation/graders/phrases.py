@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import accumulate
 
-# Scripts written without spaces (or with particles glued on): each character is a word, so that a phrase is a substring.
+# Scripts without spaces (or with particles glued on): each character is a word, so that a phrase is a substring.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3007\u3041-\u3096\u30a1-\u30fc\u3400-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff"
@@ -23,11 +23,12 @@ _ACCENT = re.compile("[\u0300-\u036f]")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _UNSPACED_WORD = re.compile(f"[{_UNSPACED}]")
 
-_NEGATIONS = frozenset(
-    "not no never neither nor without cannot cant isnt arent wasnt werent dont doesnt didnt couldnt wont wouldnt shouldnt"
-    " hasnt havent hadnt aint mustnt unlike except excluding".split()
-)
-_TURNS = frozenset("but rather instead however".split())
+_NEGATIONS = frozenset((
+    "not", "no", "never", "neither", "nor", "without", "cannot", "cant", "isnt", "arent", "wasnt", "werent",
+    "dont", "doesnt", "didnt", "couldnt", "wont", "wouldnt", "shouldnt", "hasnt", "havent", "hadnt", "aint",
+    "mustnt", "unlike", "except", "excluding",
+))  # fmt: skip
+_TURNS = frozenset(("but", "rather", "instead", "however"))
 _REPLACED = ("rather than", "instead of", "other than", "opposed to")
 # Idioms that hold a negation and negate nothing.
 _EMPTY_NEGATION = re.compile(
@@ -126,7 +127,7 @@ def find_phrase(phrase: tuple[str, ...], text: Words) -> list[int]:
 
 
 def standing(phrase: tuple[str, ...], text: Words) -> Standing:
-    """How the phrase stands in the text: the last place outside questions decides, unless it takes back an earlier one."""
+    """How the phrase stands in the text; its last place outside questions decides, but may not deny an earlier one."""
     places = find_phrase(phrase, text)
     if not places:
         return Standing.ABSENT

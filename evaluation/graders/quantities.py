@@ -9,7 +9,10 @@ from fractions import Fraction
 from evaluation.graders.units import Unit, currency_before, relatives, unit_after
 
 # Languages that write 1.000,5 where English writes 1,000.5.
-_DECIMAL_COMMA = frozenset("de fr es it pt nl pl ru uk cs sk da sv no nb fi el ro hu tr id vi bg hr sr sl".split())
+_DECIMAL_COMMA = frozenset((
+    "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "uk", "cs", "sk", "da", "sv", "no", "nb", "fi", "el", "ro",
+    "hu", "tr", "id", "vi", "bg", "hr", "sr", "sl",
+))  # fmt: skip
 _MYRIADS = frozenset(("zh", "ja", "ko"))
 _MOST_DIGITS, _MOST_EXPONENT = 400, 400
 
@@ -32,20 +35,22 @@ _NEGATED_BEFORE = re.compile(
     r"\b(?:not|isn't|wasn't|aren't) (?:equal to |just |exactly |about )?$|(?:不是|并非|不等于)$", re.I
 )
 _BOUND_BEFORE = re.compile(
-    r"(?:[<>≤≥]=?|\b(?:more|less|fewer|greater|larger|smaller|higher|lower) than|\bat (?:least|most)|\bover|\bunder|\babove"
-    r"|\bbelow|\bup to|\bbetween|超过|少于|多于|大于|小于|不到|至少|至多|最多|最少|不足|高于|低于|介于) ?(?:or equal to )?(?:US)?[$€£]?$",
+    r"(?:[<>≤≥]=?|\b(?:more|less|fewer|greater|larger|smaller|higher|lower) than|\bat (?:least|most)"
+    r"|\b(?:over|under|above|below|up to|between)"
+    r"|超过|少于|多于|大于|小于|不到|至少|至多|最多|最少|不足|高于|低于|介于) ?(?:or equal to )?(?:US)?[$€£]?$",
     re.I,
 )
-_BOUND_AFTER = re.compile(r" ?(?:or (?:more|less|fewer|above|below)|以上|以下|左右|多)", re.I)
+_BOUND_AFTER = re.compile(r" ?(?:or (?:more|less|fewer|above|below)|以上|以下|多)", re.I)
 _LABEL_BEFORE = re.compile(
-    r"\b(?:steps?|questions?|parts?|figures?|fig\.|tables?|options?|equations?|eq\.|lines?|sections?|no\.|items?) ?[#(]?$"
-    r"|(?:步骤|图|表|题|公式|选项|第) ?$|#$",
+    r"\b(?:steps?|questions?|parts?|figures?|fig\.|tables?|options?|equations?|eq\.|lines?|sections?|no\.|items?)"
+    r" ?[#(]?$|(?:步骤|图|表|题|公式|选项|第) ?$|#$",
     re.I,
 )
 _LOOK_BACK = 24
 # An operator between numbers or variables, or a root, power or constant beside them.
 _OPERATOR = re.compile(
-    r"[√^π]|\bsqrt\b|\bpi\b|0!(?:\S|$)|[0)] ?[+×÷·*] ?[0(]|0 - 0|0\(|\) ?[0(/]|0 ?/ ?[a-z(]|\b[a-z] ?[-+*/] ?0|0 ?[+*] ?[a-z]\b"
+    r"[√^π]|\bsqrt\b|\bpi\b|0!(?:\S|$)|[0)] ?[+×÷·*] ?[0(]|0 - 0|0\(|\) ?[0(/]|0 ?/ ?[a-z(]"
+    r"|\b[a-z] ?[-+*/] ?0|0 ?[+*] ?[a-z]\b"
 )
 
 
@@ -107,7 +112,7 @@ def is_expression(text: str) -> bool:
 
 
 def quantities(text: str, language: str) -> list[Quantity]:
-    """The quantities of a text whose number words are in digits already; labels, parts of words and denied ones left out."""
+    """The quantities of a text whose number words are in digits, without labels, parts of words and denied ones."""
     partial = is_expression(text)
     found = [
         _quantity(match, text, language, partial) for match in _QUANTITY.finditer(text) if _stands_alone(match, text)
@@ -217,9 +222,9 @@ def same(wanted: Quantity, said: Quantity, tolerance: float | None) -> bool | No
     if any(_agree(key, one, tolerance) for key in keys for one in [said, *readings]):
         return None
     # 150 asked and 2.5 hours answered: right where the question asked for minutes.
-    if wanted.unit is None and said.unit is not None:
-        if any(_agree(replace(wanted, unit=unit), said, tolerance) for unit in relatives(said.unit)):
-            return None
+    units = relatives(said.unit) if wanted.unit is None and said.unit is not None else set()
+    if any(_agree(replace(wanted, unit=unit), said, tolerance) for unit in units):
+        return None
     # 0.25 asked and 0.25% answered: the sign may be careless or may be meant.
     if wanted.scale is None and said.scale is not None and _close(wanted.value, said.value, tolerance):
         return None
@@ -267,7 +272,7 @@ def _agree_in_percent(wanted: Quantity, said: Quantity, tolerance: float | None)
         return False
     if _close(wanted.value, said.value * said.scale, tolerance):
         return True
-    return abs(wanted.value) > 1 and _close(wanted.value, said.value, tolerance)
+    return not -1 <= wanted.value <= 1 and _close(wanted.value, said.value, tolerance)
 
 
 def _close(wanted: Fraction | float | None, said: Fraction | float | None, tolerance: float | None) -> bool:

@@ -13,7 +13,8 @@ MARK = re.compile(
     \ ?(?: [:=] | \b(?:is|are|was|were|equals|(?:should|must|would|will|may|might)\ be)\b (?!\ ?(?:not\b|n't)) )
     (?:\ (?:therefore|thus|hence|clearly|simply|indeed|then|actually|definitely|probably|likely|most\ likely))?
     (?:\ ?as\ follows)? \ ?:?
-    | (?:答案|结果|结论|正确选项|正确的选项|正确的是|答) (?:[】\]」"]|为|是|应为|应是|应该是|应该为|应选|选|选择|就是|便是|即|[:=]|\ (?=[A-Z\d]))
+    | (?:答案|结果|结论|正确选项|正确的选项|正确的是|答)
+      (?:[】\]」"]|为|是|应为|应是|应该是|应该为|应选|选|选择|就是|便是|即|[:=]|\ (?=[A-Z\d]))
       ["「]? \ ?(?:是|为|选)? \ ?:?
     | 【(?:答案|解答)】 \ ?:?
     | ^(?:(?:the|my)\ )?(?:(?:final|correct)\ )?answer$ | ^(?:最终|正确)?答案$
@@ -23,8 +24,8 @@ MARK = re.compile(
 _VISIBLE = re.compile("[^\\W_]|[\u2190-\u2bff\U0001f000-\U0001faff]")
 _SENTENCE_END = re.compile(r"\n+|(?<=[.!?;])\s+|(?<=。)|(?<=[!?;])(?=[\u3400-\u9fff])")
 _OPENERS = re.compile(
-    r"\b(?:thought process|thoughts?|thinking|reasoning|solution|analysis|explanation|sure|okay|let me think|let's think"
-    r"|step by step|my|final|the|here)\b|解析|分析|思考过程|解答|思路|好的|最终",
+    r"\b(?:thought process|thoughts?|thinking|reasoning|solution|analysis|explanation|sure|okay"
+    r"|let me think|let's think|step by step|my|final|the|here)\b|解析|分析|思考过程|解答|思路|好的|最终",
     re.IGNORECASE,
 )
 _DECLINES = re.compile(
@@ -42,7 +43,8 @@ _DECLINES = re.compile(
       (?:provided|attached|given|available|uploaded)\b
     | 作为(?:一个|一名)?(?:ai|人工智能|语言模型)|不知道|(?:题目|问题)(?:本身)?(?:不完整|不清楚|不明确)|信息不足
     | (?:题目?|数据)(?:本身|可能|中?的?数据)?(?:是?有误|有错|出错|存在错误|有问题|无解)
-    | (?:无法|不能|没法|没办法|难以)(?:直接|准确)?(?:回答|作答|给出|得出|确定|从给|判断|看到|看见|听到|听见|提供|识别|访问|得知|查看|观看|打开)
+    | (?:无法|不能|没法|没办法|难以)(?:直接|准确)?
+      (?:回答|作答|给出|得出|确定|从给|判断|看到|看见|听到|听见|提供|识别|访问|得知|查看|观看|打开)
     | (?:没有|未)(?:提供|上传|看到|收到|附上)(?:任何|相关)?(?:图|音|视频|文件|内容)
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -85,8 +87,9 @@ def declines(text: str) -> bool:
 
 
 def without_declining(text: str) -> str:
-    """The text without the sentences that decline to answer (their numbers and names are no answer), but for what a
-    mark in them states.
+    """The text without the sentences that decline to answer, but for what a mark in them states.
+
+    The numbers and names of such a sentence are no answer.
     """
     if not declines(text):
         return text

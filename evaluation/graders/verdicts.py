@@ -17,8 +17,9 @@ class Verdict(StrEnum):
 
 
 class Why(StrEnum):
-    """The code that may follow the verdict: of what kind an invalid response is, why nothing was graded, or how weak
-    a `wrong` is (`no_match`: no accepted wording was found, which a synonym would explain too).
+    """The code that may follow the verdict: what an invalid response is, or why nothing was graded.
+
+    A `wrong: no_match` is a weak one: no accepted wording was found, which a synonym would explain too.
     """
 
     EMPTY = "empty"

@@ -9,13 +9,20 @@ from evaluation.graders.phrases import negation_count, read_words
 from evaluation.graders.reading import sentences, statements, without_declining
 from evaluation.graders.verdicts import Mark, Why, not_graded, right, shown, wrong
 
-_YES = "yes yeah yep yup true correct affirmative certainly absolutely indeed 是的 是 对的 对 没错 正确 有的 有 能 会的 会 可以 成立 真".split()
+_YES = (
+    "yes", "yeah", "yep", "yup", "true", "correct", "affirmative", "certainly",
+    "absolutely", "indeed", "是的", "是", "对的", "对", "没错", "正确", "有的", "有", "能", "会的", "会",
+    "可以", "成立", "真",
+)  # fmt: skip
 _NO = (
-    "no nope false incorrect negative 否 不是的 不是 不对 不正确 错误 错的 错 没有 不能 不会 不可以 不成立 并非如此 并非 并不是 并不 假 不 无"
-).split()
+    "no", "nope", "false", "incorrect", "negative", "否", "不是的", "不是", "不对",
+    "不正确", "错误", "错的", "错", "没有", "不能", "不会", "不可以", "不成立", "并非如此", "并非",
+    "并不是", "并不", "假", "不", "无",
+)  # fmt: skip
 _WORD = re.compile(
     rf"[\s\"'(「“]{{0,3}}(?:(?P<yes>{'|'.join(sorted(_YES, key=len, reverse=True))})"
-    rf"|(?P<no>(?:not (?:true|correct|really))|{'|'.join(sorted(_NO, key=len, reverse=True))}))(?=[\s,.!;:。、)\"'—」-]|$)",
+    rf"|(?P<no>not (?:true|correct|really)|{'|'.join(sorted(_NO, key=len, reverse=True))}))"
+    r"(?=[\s,.!;:。、)\"'—」-]|$)",
     re.IGNORECASE,
 )
 # "No other animals are visible" opens with a determiner, not with an answer.
@@ -35,11 +42,13 @@ _FUNCTION_ZH = re.compile(
     r"吗|呢|啊|是否|是不是|有没有|能否|能不能|会不会|可否|对不对|请问|请|图中|图片|画面|视频|音频|录音|中|里|这|那|个|在|的|了|是|有|能|会|可以|\W"
 )
 _PLACEHOLDER = re.compile(r"<(?:image|audio|video)_\d+>")
-_FUNCTION = frozenset(
-    "is are was were be been being do does did has have had can could will would should may might must a an the this that these"
-    " those there it its he she they them his her their you your we our i my in on at of to for from by with and or as any some"
-    " image picture video audio clip shown please answer yes no".split()
-)
+_FUNCTION = frozenset((
+    "is", "are", "was", "were", "be", "been", "being", "do", "does", "did", "has", "have", "had", "can",
+    "could", "will", "would", "should", "may", "might", "must", "a", "an", "the", "this", "that", "these",
+    "those", "there", "it", "its", "he", "she", "they", "them", "his", "her", "their", "you", "your", "we",
+    "our", "i", "my", "in", "on", "at", "of", "to", "for", "from", "by", "with", "and", "or", "as", "any",
+    "some", "image", "picture", "video", "audio", "clip", "shown", "please", "answer", "yes", "no",
+))  # fmt: skip
 _HEDGES = re.compile(
     r"\b(?:hardly|barely|scarcely|rarely|seldom|maybe|perhaps|possibly|might|may|could|unclear|unsure|whether|if|unless|almost"
     r"|nearly|unlikely)\b|可能|也许|或许|大概|几乎|不一定|不确定|是否|如果|除非|很少",

@@ -1,6 +1,6 @@
 """Checks of a question that need no model, by name."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,11 +13,12 @@ from core.registry import Entry, Registry
 class Subject:
     """A question to check, with what surrounds it.
 
-    `others` are normalised prompts of other items with their names, `media_problems` what is wrong with its materials.
+    `others` are fingerprint texts of items that show the same media, by name; `media_problems` what is wrong with its
+    materials.
     """
 
     question: Question
-    others: dict[str, str] = field(default_factory=dict)
+    others: Mapping[str, str] = field(default_factory=dict)
     media_problems: tuple[str, ...] = ()
 
 

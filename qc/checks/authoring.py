@@ -17,10 +17,13 @@ STANDS_OUT_CHARACTERS = 20
 # An answer this short (a digit, a letter) occurs in any text by chance; only an announced one is a leak.
 LEAK_MIN_CHARACTERS = 3
 _ANNOUNCED = re.compile(
-    r"(?:answer|solution|hint|key)\W{0,3}(?:\w+\s){0,4}?(?:is|:|=|：)\s*(?P<en>[^\s.,;。]+)"
-    r"|(?:答案|正确选项|提示)[^。\n]{0,8}?(?:是|为|:|：)\s*(?P<zh>[^\s。，；.]+)",
+    r"\b(?:answer|solution|hint|key)\b\W{0,3}(?:\w+\s){0,4}?(?:is\b|:|=)\s*"
+    r"|(?:答案|正确选项|提示)[^。\n]{0,8}?(?:是|为|:)\s*",
     re.IGNORECASE,
 )
+# A capital that stands alone; "A dog" begins with an article.
+_LABEL = re.compile(r"[\s\"'(\[]*([A-Z])(?![\w'])(?! [a-z])")
+_SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
 _STEP_NUMBER = re.compile(r"(?:\bstep\s*|步骤\s*)(\d+)|第\s*(\d+)\s*步", re.IGNORECASE)
 
 
@@ -55,16 +58,20 @@ def distinct_choices(subject: Subject) -> Iterable[Finding]:
 def answer_not_in_text(subject: Subject) -> Iterable[Finding]:
     """The prompt must not announce the answer, nor hold it as a phrase while it holds no other choice."""
     question = subject.question
-    prompt = normalise(" ".join(part.text for part in question.prompt if isinstance(part, TextPart)))
+    text = _one_line(" ".join(part.text for part in question.prompt if isinstance(part, TextPart)))
+    labels = {choice_label(index) for index in question.answer.correct}
     answers = _answers(question)
-    for found in _ANNOUNCED.finditer(prompt):
-        said = normalise(found.group("en") or found.group("zh"))
-        if said in answers:
-            yield _error("answer_leaked", f"the prompt announces the answer {said!r}")
+    for found in _ANNOUNCED.finditer(text):
+        rest = text[found.end() :]
+        label = _LABEL.match(rest)
+        said = sorted(answer for answer in answers if _begins(rest.casefold(), answer))
+        if said or (label and label[1] in labels):
+            yield _error("answer_leaked", f"the prompt announces the answer {said[-1] if said else rest[:1]!r}")
             return
-    held = {text for text in answers if len(text) >= LEAK_MIN_CHARACTERS and _holds(prompt, text)}
+    prompt = text.casefold()
+    held = {answer for answer in answers if len(answer) >= LEAK_MIN_CHARACTERS and _holds(prompt, answer)}
     others = {normalise(choice.text) for choice in question.choices} - answers
-    if held and not any(_holds(prompt, text) for text in others):
+    if held and not any(_holds(prompt, other) for other in others):
         yield _warning("answer_leaked", f"the prompt holds the answer {sorted(held)[0]!r} and no other choice")
 
 
@@ -80,10 +87,11 @@ def key_does_not_stand_out(subject: Subject) -> Iterable[Finding]:
 def not_asked_before(subject: Subject) -> Iterable[Finding]:
     """No other item may ask the same about the same media (a template asked of other media is another question)."""
     own = fingerprint_text(subject.question)
-    media = [part.media.sha256 for part in subject.question.media]
     for name, other in sorted(subject.others.items()):
-        if media and all(sha256 in other for sha256 in media) and _alike(own, other):
+        if other == own:
             yield _error("duplicate_question", f"item {name!r} asks the same about the same media")
+        elif _alike(_SHA256.sub("", own), _SHA256.sub("", other)):
+            yield _warning("duplicate_question", f"item {name!r} asks nearly the same about the same media")
 
 
 def step_references(subject: Subject) -> Iterable[Finding]:
@@ -102,27 +110,41 @@ def usable_media(subject: Subject) -> Iterable[Finding]:
 
 def normalise(text: str) -> str:
     """One form for what reads the same: NFKC, lower case, single spaces."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return _one_line(text).casefold()
 
 
 def fingerprint_text(question: Question) -> str:
-    """The prompt with its media by content, its choices and steps, normalised: what `not_asked_before` compares."""
-    parts = [part.text if isinstance(part, TextPart) else part.media.sha256 for part in question.prompt]
-    asked = [choice.text for choice in question.choices] + [step.ask for step in question.steps]
+    """The prompt with its media by content, its choices in alphabetical order, its steps, normalised.
+
+    This is what `not_asked_before` compares.
+    """
+    parts = [part.text if isinstance(part, TextPart) else f" {part.media.sha256} " for part in question.prompt]
+    asked = sorted(choice.text for choice in question.choices) + [step.ask for step in question.steps]
     return normalise(" ".join([*parts, *asked]))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).split())
 
 
 def _alike(first: str, second: str) -> bool:
     matcher = SequenceMatcher(None, first, second, autojunk=False)
-    return first == second or matcher.quick_ratio() >= SAME_QUESTION_RATIO <= matcher.ratio()
+    return matcher.quick_ratio() >= SAME_QUESTION_RATIO <= matcher.ratio()
 
 
 def _answers(question: Question) -> set[str]:
     if question.kind is QuestionKind.CHOICE:
-        labels = {normalise(choice_label(index)) for index in question.answer.correct}
-        return labels | {normalise(question.choices[index].text) for index in question.answer.correct}
+        return {normalise(question.choices[index].text) for index in question.answer.correct}
     keys = [question.answer, *(step.answer for step in question.steps)]
     return {normalise(text) for key in keys for text in key.accepted}
+
+
+def _begins(text: str, answer: str) -> bool:
+    """Whether a text begins with an answer as a whole: not 2 in 2.5, nor bee in beer."""
+    rest = text.lstrip(" \"'([")
+    if not rest.startswith(answer) or not answer:
+        return False
+    return not answer[-1].isascii() or re.match(r"\w|[.,:]\d", rest[len(answer) :]) is None
 
 
 def _holds(text: str, phrase: str) -> bool:

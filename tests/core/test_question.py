@@ -129,6 +129,10 @@ def test_asked_openly_the_text_of_the_right_choice_counts():
     numbers = question(choices=(Choice(text="1,200"), Choice(text="7.5")))
     assert (asked.answer.grader, numbers.as_open().answer.grader) == ("short_text", "number")
     assert question("open").as_open() == question("open")
+    both = question().model_copy(update={"answer": AnswerKey(correct=(0, 1))}).as_open()
+    assert both.answer == AnswerKey(accepted=("; ".join(c.text for c in question().choices[:2]),), grader="enumeration")
+    words = question().model_copy(update={"choices": (Choice(text="nan"), Choice(text="inf"))})
+    assert words.as_open().answer.grader == "short_text"
 
 
 CHANGES = {

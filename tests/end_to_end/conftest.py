@@ -19,7 +19,7 @@ from interplay import demo_media
 from interplay.demo_source import GALLERY, SETTINGS
 from qc.ground_truth import Family, TruthClass, generate, write_items
 from warehouse.facts import FACT_KINDS
-from warehouse.tables import Item, ItemRevision, Material, Release, User
+from warehouse.tables import Item, ItemRevision, Material, Release, Run, User
 from warehouse.workspace import Workspace, init_project, open_workspace
 
 SCRIPT = Path(sys.executable).with_name("interplay")
@@ -64,14 +64,14 @@ def interplay() -> CommandLine:
 
 @pytest.fixture(scope="session")
 def small_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A manifest, media and items.yaml: four sound items, one whose film is not needed, two broken files, a photo twice.
+    """A manifest, media and items.yaml: three sound items, one whose film is not needed, two broken files, a photo twice.
 
     Films carry their recording as a track, so that they have sounds to take out.
     """
     source = tmp_path_factory.mktemp("small") / "source"
     media = demo_media.collect(source / "real")
     materials = demo_media.materials(media)
-    sound = generate(4, 5, materials, mix={TruthClass.SOUND: 1.0}, languages=("en", "zh"), soundtrack=True)
+    sound = generate(3, 5, materials, mix={TruthClass.SOUND: 1.0}, languages=("en", "zh"), soundtrack=True)
     partial = generate(1, 6, materials, mix={TruthClass.PARTIAL: 1.0}, families=(Family.SUM,))
     write_items([*sound, *partial], source)
     (source / "media" / "empty.wav").write_bytes(b"")
@@ -147,6 +147,7 @@ def _names(workspace: Workspace) -> dict[str, str]:
         names = {one.id: f"material {one.sha256[:16]}" for one in session.exec(select(Material))}
         names |= {one.id: f"item {one.name}" for one in session.exec(select(Item))}
         names |= {one.id: f"user {one.name}" for one in session.exec(select(User))}
+        names |= {f"run:{one.id}": f"run of {one.command}" for one in session.exec(select(Run))}
         names |= {one.id: f"release {one.name} {one.version}" for one in session.exec(select(Release))}
         for revision in session.exec(select(ItemRevision)):
             names[revision.id] = f"revision {names[revision.item_id]} {revision.number}"

@@ -10,13 +10,16 @@ import shutil
 import signal
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from sqlmodel import select
 
 from qc.review import give_verdict
+from warehouse.inspection import inspect_blobs
 from warehouse.items import revisions_in
 from warehouse.people import Role, add_user
 from warehouse.release.export import sealed_manifest
@@ -64,6 +67,16 @@ class Watched:
 Moment = Callable[[Watched], bool]
 
 
+@dataclass(frozen=True)
+class Stand:
+    """How a project stands after a stage, and whether each of the kills before came while the command was at work."""
+
+    killed: list[bool]
+    contents: dict[str, list[str]]
+    blobs: dict[str, str]
+    journals: list[str]
+
+
 def stored_in(folder: Path) -> dict[str, str]:
     """Files by relative path with the sha256 of their bytes; what a killed writer left aside under a hidden name is none."""
     files = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")]
@@ -83,37 +96,34 @@ def processes_of(session_id: int) -> set[int]:
     return found
 
 
-@pytest.fixture(scope="module")
-def way(interplay, small_source, small_project, contents_of, tmp_path_factory):
-    """Goes all the way with a project; `moments` are when each stage is killed. Returns what stood after each stage."""
+class Way:
+    """A project's way from files to answers; each stage of `moments` is killed at each of its moments first."""
 
-    def take(name: str, moments: dict[str, list[Moment]]) -> dict[str, dict]:
-        project = small_project(tmp_path_factory.mktemp("kill") / name)
-        watched = Watched(project)
-        stands: dict[str, dict] = {}
+    def __init__(self, interplay, source: Path, project: Path, contents_of, moments: dict[str, list[Moment]]) -> None:
+        self.interplay, self.source, self.project = interplay, source, project
+        self.contents_of, self.moments = contents_of, moments
+        self.stands: dict[str, Stand] = {}
 
-        def stage(name: str, *command: object) -> None:
-            arguments = (*command, "--project", project)
-            killed = [kill_at(interplay, watched, moment, arguments) for moment in moments.get(name, [])]
-            interplay.run(*arguments)
-            stands[name] = {
-                "killed": killed,
-                "contents": contents_of(project),
-                "blobs": stored_in(project / "blobs"),
-                "journals": [path.name for path in (project / "journal").glob("*.jsonl")],
-            }
+    def go(self) -> "Way":
+        self._stage("ingest", "material", "ingest", "--manifest", self.source / "manifest.csv")
+        self._run("item", "import", self.source / "items.yaml", "--author", "ann")
+        self._stage("qc", "qc", "run")
+        review(self.project)
+        self._run("release", "build", "small", "--version", "1.0.0")
+        self._run("release", "seal", "small", "1.0.0")
+        self._stage("evaluation", "evaluation", "run", "small", "1.0.0", *MODELS, *CONDITIONS)
+        return self
 
-        stage("ingest", "material", "ingest", "--manifest", small_source / "manifest.csv")
-        interplay.run("item", "import", small_source / "items.yaml", "--author", "ann", "--project", project)
-        stage("qc", "qc", "run")
-        review(project)
-        interplay.run("release", "build", "small", "--version", "1.0.0", "--project", project)
-        interplay.run("release", "seal", "small", "1.0.0", "--project", project)
-        stage("evaluation", "evaluation", "run", "small", "1.0.0", *MODELS, *CONDITIONS)
-        stands["end"] = {"project": project, "manifest": manifest_of(project)}
-        return stands
+    def _stage(self, name: str, *command: object) -> None:
+        watched = Watched(self.project)
+        arguments = (*command, "--project", self.project)
+        killed = [kill_at(self.interplay, watched, moment, arguments) for moment in self.moments.get(name, [])]
+        self._run(*command)
+        journals = [path.name for path in (self.project / "journal").glob("*.jsonl")]
+        self.stands[name] = Stand(killed, self.contents_of(self.project), stored_in(self.project / "blobs"), journals)
 
-    return take
+    def _run(self, *command: object) -> None:
+        self.interplay.run(*command, "--project", self.project)
 
 
 def kill_at(interplay, watched: Watched, moment: Moment, arguments: tuple[object, ...]) -> bool:
@@ -144,101 +154,116 @@ def manifest_of(project: Path) -> bytes:
         return sealed_manifest(workspace.blobs, get_release(session, "small", "1.0.0"))[1]
 
 
-@pytest.fixture(scope="module")
-def undisturbed(way) -> dict[str, dict]:
-    return way("undisturbed", {})
+MOMENTS: dict[str, list[Moment]] = {
+    "ingest": [
+        lambda seen: seen.begun(),
+        lambda seen: seen.blobs() > 0,
+        lambda seen: seen.count("material") >= 4,
+        lambda seen: seen.count("material") >= 9,
+    ],
+    "qc": [
+        lambda seen: seen.journaled("response") > 0,
+        lambda seen: seen.journaled("response") >= 20,
+        lambda seen: seen.count("verdict") >= 2,
+        lambda seen: seen.count("run", "command = 'qc round 2'") > 0 and seen.journaled("response") >= 10,
+        lambda seen: seen.count("verdict", "round = 2") > 0,
+    ],
+    "evaluation": [
+        lambda seen: seen.journaled("response") > 0,
+        lambda seen: seen.journaled("response") >= 8,
+        lambda seen: seen.journaled("grade") > 0,
+        lambda seen: seen.published("grade") > 0,
+    ],
+}
+STAGES = tuple(MOMENTS)
 
 
 @pytest.fixture(scope="module")
-def disturbed(way, undisturbed) -> Iterator[dict[str, dict]]:
-    materials = len(undisturbed["ingest"]["contents"]["material"])
-    asked = len(undisturbed["evaluation"]["contents"]["fact response"]) - len(
-        undisturbed["qc"]["contents"]["fact response"]
-    )
-    moments: dict[str, list[Moment]] = {
-        "ingest": [
-            lambda seen: seen.begun(),
-            lambda seen: seen.blobs() > 0,
-            lambda seen: seen.count("material") >= materials // 3,
-            lambda seen: seen.count("material") >= materials - 2,
-        ],
-        "qc": [
-            lambda seen: seen.journaled("response") > 0,
-            lambda seen: seen.journaled("response") >= 20,
-            lambda seen: seen.count("verdict") >= 2,
-            lambda seen: seen.count("run", "command = 'qc round 2'") > 0 and seen.journaled("response") >= 10,
-            lambda seen: seen.count("verdict", "round = 2") > 0,
-        ],
-        "evaluation": [
-            lambda seen: seen.begun(),
-            lambda seen: seen.journaled("response") > 0,
-            lambda seen: seen.journaled("response") >= asked // 2,
-            lambda seen: seen.journaled("grade") > 0,
-            lambda seen: seen.published("grade") > 0,
-        ],
-    }
-    yield way("disturbed", moments)
+def ways(interplay, small_source, small_project, contents_of, tmp_path_factory) -> tuple[Way, Way]:
+    """The undisturbed way and the disturbed one, side by side: most of the time is that of processes that start."""
+    folder = tmp_path_factory.mktemp("kill")
+    undisturbed = small_project(folder / "undisturbed")
+    disturbed = shutil.copytree(undisturbed, folder / "disturbed")
+    taken = [
+        Way(interplay, small_source, project, contents_of, moments)
+        for project, moments in ((undisturbed, {}), (disturbed, MOMENTS))
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(Way.go, taken)
+    return first, second
 
 
-STAGES = ("ingest", "qc", "evaluation")
+@pytest.fixture(scope="module")
+def undisturbed(ways) -> dict[str, Stand]:
+    return ways[0].stands
+
+
+@pytest.fixture(scope="module")
+def disturbed(ways) -> dict[str, Stand]:
+    return ways[1].stands
 
 
 def test_the_undisturbed_way_is_worth_comparing_with(undisturbed):
-    contents = undisturbed["evaluation"]["contents"]
-    # 10 files of items of which 3 or so are films with a sound, a photo, a chime; two broken ones.
-    assert len(contents["ingest_failure"]) == 2
-    assert len(contents["material"]) > 12
-    assert len(contents["release_item"]) >= 3
-    assert len(contents["fact grade"]) == len(contents["fact response"]) - len(undisturbed["qc"]["contents"]["fact response"])
-    assert len(contents["verdict"]) >= 5 + 5 + 8
+    counts = {table: len(rows) for table, rows in undisturbed["evaluation"].contents.items()}
+    # The media of four items, two sounds out of their films, a photo and a chime; an empty file and one cut off.
+    assert (counts["material"], counts["material_source"], counts["ingest_failure"]) == (12, 12, 2)
+    # Every item is judged in rounds 1 and 2; the three that are sound by two people in round 3.
+    assert (counts["verdict"], counts["release_item"]) == (4 + 4 + 3 * 2, 3)
+    asked = counts["fact response"] - len(undisturbed["qc"].contents["fact response"])
+    assert asked == len(MODELS) // 2 * 3 * len(CONDITIONS) // 2
+    assert counts["fact grade"] >= asked
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_it_was_killed_while_it_worked(disturbed, stage):
-    assert sum(disturbed[stage]["killed"]) >= 4
+    assert sum(disturbed[stage].killed) >= 4
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_called_again_it_ends_with_the_same_rows_and_facts(undisturbed, disturbed, stage):
-    for table, rows in undisturbed[stage]["contents"].items():
-        assert disturbed[stage]["contents"][table] == rows, table
+    for table, rows in undisturbed[stage].contents.items():
+        assert disturbed[stage].contents[table] == rows, table
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_called_again_it_ends_with_the_same_bytes(undisturbed, disturbed, stage):
-    assert disturbed[stage]["blobs"] == undisturbed[stage]["blobs"]
-    assert all(Path(place).name == sha256 for place, sha256 in disturbed[stage]["blobs"].items())
+    assert disturbed[stage].blobs == undisturbed[stage].blobs
+    assert all(Path(place).name == sha256 for place, sha256 in disturbed[stage].blobs.items())
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_orphaned_journal_became_facts(disturbed, stage):
-    assert disturbed[stage]["journals"] == []
+    assert disturbed[stage].journals == []
 
 
-def test_the_sealed_manifests_are_the_same_to_the_byte(undisturbed, disturbed):
-    assert disturbed["end"]["manifest"] == undisturbed["end"]["manifest"]
+def test_the_sealed_manifests_are_the_same_to_the_byte(ways):
+    first, second = (manifest_of(way.project) for way in ways)
+    assert first == second
 
 
-def test_every_killed_run_is_told_of_as_interrupted(disturbed):
-    with open_workspace(disturbed["end"]["project"]) as workspace, workspace.database.reading() as session:
+def test_every_killed_run_is_told_of_as_interrupted(ways, disturbed):
+    with open_workspace(ways[1].project) as workspace, workspace.database.reading() as session:
         runs = session.exec(select(Run)).all()
-    killed = sum(sum(disturbed[stage]["killed"]) for stage in STAGES)
+    killed = sum(sum(disturbed[stage].killed) for stage in STAGES)
     assert killed >= 12
     assert {run.status for run in runs} == {RunStatus.FINISHED, RunStatus.INTERRUPTED}
     # A command may be killed between two of its runs.
     assert killed - 2 <= sum(run.status is RunStatus.INTERRUPTED for run in runs) <= killed
 
 
-def test_what_killed_writers_left_aside_is_no_data(interplay, disturbed, tmp_path):
-    project = shutil.copytree(disturbed["end"]["project"], tmp_path / "littered")
+def test_what_killed_writers_left_aside_is_no_data(interplay, ways, tmp_path):
+    project = shutil.copytree(ways[1].project, tmp_path / "littered")
     blob = next(path for path in (project / "blobs").rglob("*") if path.is_file() and not path.name.startswith("."))
     facts = next((project / "facts" / "response").glob("[!.]*.parquet"))
     for file in (blob, facts):
         # As `write_atomically` names what it has not finished.
         (file.parent / f".{file.name}.0123456789abcdef.tmp").write_bytes(file.read_bytes()[:100])
     (project / "journal" / ".response-run-part.new").write_bytes(b'{"key": "half')
-    before = interplay.run("warehouse", "verify", "--json", "--project", disturbed["end"]["project"]).stdout
-    assert interplay.run("warehouse", "verify", "--json", "--project", project).stdout == before
+    with open_workspace(ways[1].project) as workspace:
+        before = inspect_blobs(workspace.database, workspace.blobs, workspace.originals)
+    with open_workspace(project) as workspace:
+        assert inspect_blobs(workspace.database, workspace.blobs, workspace.originals) == before
+    assert before.problems == []
     again = interplay.run("evaluation", "run", "small", "1.0.0", *MODELS, *CONDITIONS, "--project", project).stdout
     assert again.startswith("asked 0, reused 0, known before ")
     assert os.listdir(project / "journal") == [".response-run-part.new"]

@@ -1,0 +1,99 @@
+"""One item with its question, key, revisions, verdicts, and the preview as a model sees it."""
+
+import streamlit as st
+
+from annotation_ui import labels
+from annotation_ui.page import Page
+from annotation_ui.views.item import ItemDetail, item_detail
+from annotation_ui.views.preview import condition_for, preview
+from annotation_ui.views.results import condition_label
+from core.condition import SENSES
+from core.errors import UnknownName
+
+
+def draw(page: Page) -> None:
+    """Draw the item that the address names."""
+    t = page.t
+    page.go("items", t("All items"), back=True)
+    name, number = st.query_params.get("name", ""), st.query_params.get("revision", "")
+    workspace = page.studio.workspace
+    try:
+        with workspace.database.reading() as session:
+            detail = item_detail(
+                session, page.who, name, page.links, workspace.blobs, page.studio.clock(), t,
+                int(number) if number.isdecimal() else None,
+            )  # fmt: skip
+    except UnknownName:
+        page.notice(t("There is no item of this name."), "warn")
+        return
+    page.draw("item_head.html", detail=detail)
+    question, shown, history = st.tabs(
+        [t("Question"), t("As a model sees it"), t("Review and history")], key="tab", on_change="rerun"
+    )
+    if question.open:
+        with question:
+            _question(page, detail)
+    if shown.open:
+        with shown:
+            _preview(page, detail)
+    if history.open:
+        with history:
+            _history(page, detail)
+
+
+def _question(page: Page, detail: ItemDetail) -> None:
+    t = page.t
+    marked = False
+    if detail.key_visible:
+        marked = st.toggle(t("Show the answer key"), key=f"key-{detail.name}")
+    else:
+        page.notice(t("The key and the verdicts show once you have judged this item, or when its review is over."))
+    page.draw(
+        "question.html", prompt=detail.prompt, options=detail.options, steps=detail.steps, marked=marked,
+        accepted=detail.accepted, grader=detail.grader,
+    )  # fmt: skip
+    if marked and detail.notes:
+        page.section(t("The author's notes"))
+        page.draw("pairs.html", pairs=detail.notes)
+
+
+def _preview(page: Page, detail: ItemDetail) -> None:
+    t = page.t
+    st.text(t("Switch a modality off to see what a model is shown without it."))
+    with st.container(horizontal=True, gap="medium"):
+        given = {
+            sense: st.toggle(t(labels.MODALITIES[sense]), value=True, key=f"give-{sense.value}-{detail.name}")
+            for sense in SENSES
+            if sense in detail.question.modalities
+        }
+        options_only = bool(detail.options) and st.toggle(t("Options only"), key=f"options-only-{detail.name}")
+    condition = condition_for(
+        detail.question, [sense for sense, is_given in given.items() if not is_given], options_only
+    )
+    shown = preview(detail.question, condition, page.links, page.who.user_id, page.studio.workspace.blobs, t)
+    page.draw("count.html", text=t("Condition: {name}", name=condition_label(t, shown.condition)))
+    page.draw(
+        "question.html", prompt=shown.prompt, options=shown.options, steps=shown.steps, marked=False, accepted=(),
+        grader="",
+    )  # fmt: skip
+
+
+def _history(page: Page, detail: ItemDetail) -> None:
+    t = page.t
+    page.section(t("Verdicts on this revision"))
+    if not detail.key_visible:
+        page.notice(t("The key and the verdicts show once you have judged this item, or when its review is over."))
+    elif not detail.rounds:
+        page.notice(t("Nobody has judged this revision yet."))
+    for number, verdicts in sorted(detail.rounds.items()):
+        page.section(t("Round {number}", number=number))
+        page.draw("verdicts.html", verdicts=verdicts)
+    page.section(t("Revisions"))
+    page.draw("revisions.html", revisions=detail.revisions)
+    if len(detail.revisions) > 1:
+        numbers = [revision.number for revision in detail.revisions]
+        shown = next(place for place, revision in enumerate(detail.revisions) if revision.is_shown)
+        chosen = st.selectbox(t("Show revision"), numbers, index=shown, key=f"revision-{detail.name}")
+        if chosen != numbers[shown]:
+            st.query_params["revision"] = str(chosen)
+            st.rerun()

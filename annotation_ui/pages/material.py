@@ -1,0 +1,93 @@
+"""One material with everything known of it, and the decision to keep or drop it."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from annotation_ui.library import MOST_REASON, decide_material
+from annotation_ui.page import Page
+from annotation_ui.views.material import MaterialDetail, material_detail
+from annotation_ui.views.materials import Card
+from core.errors import InterplayError
+from curation.materials import UnknownMaterial
+from warehouse.tables import MaterialState
+
+
+def draw(page: Page) -> None:
+    """Draw the material that the address names."""
+    t = page.t
+    page.go("materials", t("All materials"), back=True)
+    material_id = st.query_params.get("id", "")
+    try:
+        with page.studio.workspace.database.reading() as session:
+            detail = material_detail(session, page.who, material_id, page.links, page.studio.clock(), t)
+    except UnknownMaterial:
+        page.notice(t("This material is not in the library."), "warn")
+        return
+    page.title(detail.card.title)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        page.draw("material_media.html", card=detail.card)
+        if detail.speech:
+            page.section(t("What is said"))
+            page.draw("material_speech.html", speech=detail.speech)
+        page.section(t("Provenance and licence"))
+        page.draw("material_sources.html", sources=detail.sources)
+    with right:
+        page.draw("material_facts.html", detail=detail)
+        _decide(page, detail)
+        if detail.uses:
+            page.section(t("Used by items"))
+            page.draw("uses.html", uses=detail.uses)
+        if detail.measures:
+            with st.expander(t("Measures")):
+                page.draw("pairs.html", pairs=detail.measures)
+        if detail.changes:
+            page.section(t("Decisions"))
+            page.draw("material_changes.html", changes=detail.changes)
+    _shelf(page, t("Taken from the same file"), detail.relatives)
+    _shelf(page, t("Look-alikes"), detail.duplicates)
+
+
+def _decide(page: Page, detail: MaterialDetail) -> None:
+    if not detail.may_decide:
+        return
+    t = page.t
+    kept = detail.card.state == MaterialState.KEPT
+    # The version that this visitor saw when they began to decide; the row may have moved on since.
+    seen = f"version-{detail.card.id}"
+    expected_version = st.session_state.get(seen, detail.version)
+    st.session_state[seen] = detail.version
+    with st.form(f"decide-{detail.card.id}"):
+        question = t("Why drop it?") if kept else t("Why keep it after all?")
+        reason = st.text_input(
+            question, max_chars=MOST_REASON, key=f"reason-{detail.card.id}-{detail.card.state.value}"
+        )
+        sent = st.form_submit_button(t("Drop") if kept else t("Keep"))
+    if not sent:
+        return
+    try:
+        with page.studio.workspace.database.session() as session:
+            decide_material(session, page.who, detail.card.id, expected_version, not kept, reason, page.studio.clock)
+    except InterplayError as error:
+        page.problem(error)
+        return
+    del st.session_state[seen]
+    st.rerun()
+
+
+def draw_card(page: Page, card: Card) -> None:
+    """A card that leads to its material."""
+    with st.container(key=f"card-{card.id}"):
+        page.draw("card.html", card=card)
+        if st.button(page.t("Open"), key=f"open-{card.id}"):
+            page.open("material", id=card.id)
+
+
+def _shelf(page: Page, title: str, cards: Sequence[Card]) -> None:
+    if not cards:
+        return
+    page.section(title)
+    with st.grid(min_column_width=200, gap="medium", key=f"shelf-{cards[0].id}"):
+        for card in cards:
+            draw_card(page, card)
