@@ -167,7 +167,8 @@ def picture(report: Report) -> bytes:
             bars = [(at, cell.points, cell.low, cell.high) for at, cell in shown if cell.points is not None]
             at, heights, low, high = np.array(bars, dtype=float).reshape(-1, 4).T
             left = at - 0.4 + width * (place + 0.5)
-            axes.bar(left, heights, width * 0.9, yerr=[heights - low, high - heights], capsize=3, label=model)
+            spread = [(heights - low).tolist(), (high - heights).tolist()]
+            axes.bar(left, heights, width * 0.9, yerr=spread, capsize=3, label=model)
         chances = [cell.chance for cell in cells.values() if cell.chance is not None]
         if chances:
             axes.axhline(float(np.mean(chances)), color="0.4", linestyle="--", linewidth=1, label="chance")

@@ -188,7 +188,8 @@ class Asker:
         try:
             # Files are read, decoded and put into base64 beside the loop, which goes on with other calls.
             messages, manifest = await asyncio.to_thread(deliver, render(unit.showing.question), media)
-            answer = _read(await client.generate(messages))
+            # Inspect AI keeps all messages of a task, media included, as long as the task lives: each call has its own.
+            answer = _read(await asyncio.create_task(client.generate(messages)))
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -281,12 +282,14 @@ def _told(error: BaseException) -> str:
         return _told(last) + f" (after {error.last_attempt.attempt_number} attempts)" if last else "no attempt ended"
     if isinstance(error, ModuleNotFoundError) and error.name:
         return f"it needs the Python package {error.name!r}: pip install {error.name}"
-    text = " ".join(str(error).split())
+    said = getattr(error, "provider_message", None)  # without the whole request, which Inspect AI puts before it
+    text = " ".join(str(said or error).split())
     if type(error).__name__ == "PrerequisiteError":  # Inspect AI's, which it exports nowhere
         return Text.from_markup(text).plain.removeprefix("ERROR: ")
     if isinstance(error, InterplayError):
         return text
-    return f"{type(error).__name__}: {text}"
+    cause = error.__cause__ if said and error.__cause__ else error
+    return f"{type(cause).__name__}: {text}"
 
 
 def _first_problem(error: ValidationError) -> str:

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 compile=(uv pip compile pyproject.toml --universal --fork-strategy fewest --python-version 3.11 --generate-hashes --no-header --no-annotate
   --no-emit-index-url --quiet "$@")
-"${compile[@]}" --all-extras --output-file requirements/all.txt
+"${compile[@]}" --all-extras --constraint requirements/one-version.in --output-file requirements/all.txt
 # The smaller sets take their versions from the whole one.
 "${compile[@]}" --extra demo --extra studio --constraint requirements/all.txt --output-file requirements/demo.txt
 "${compile[@]}" --extra dev --constraint requirements/all.txt --output-file requirements/dev.txt

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -14,12 +15,19 @@ import pyarrow.parquet as pq
 import pytest
 from sqlmodel import SQLModel, select
 
+from annotation_ui.authoring import import_items
 from core.provenance import canonical_json
+from curation.ingest import ingest
+from curation.manifest import read_manifest
 from interplay import demo_media
 from interplay.demo_source import GALLERY, SETTINGS
 from qc.ground_truth import Family, TruthClass, generate, write_items
+from qc.review import give_verdict
 from warehouse.facts import FACT_KINDS
-from warehouse.tables import Item, ItemRevision, Material, Release, Run, User
+from warehouse.people import Role, add_user
+from warehouse.release.build import Recipe, build_release
+from warehouse.release.seal import SealOrder, seal_release
+from warehouse.tables import Decision, Item, ItemRevision, Material, Release, Run, User
 from warehouse.workspace import Workspace, init_project, open_workspace
 
 SCRIPT = Path(sys.executable).with_name("interplay")
@@ -170,3 +178,30 @@ def _texts(rows: list[dict[str, Any]], names: dict[str, str]) -> list[str]:
 
     kept = ({key: value for key, value in row.items() if key not in _OF_THE_RUN} for row in rows)
     return sorted(canonical_json(json.loads(json.dumps(sort_pair(named(row)), default=str))) for row in kept)
+
+
+@pytest.fixture(scope="session")
+def _furnished(small_source: Path, small_project: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a sealed release of two items, one item submitted and one returned, made without any model."""
+    root = small_project(tmp_path_factory.mktemp("furnished") / "project")
+    with open_workspace(root) as workspace:
+        ingest(workspace, *read_manifest(small_source / "manifest.csv"))
+        import_items(workspace, small_source / "items.yaml", "ann")
+        with workspace.database.session() as session:
+            for name in ("rob", "rie"):
+                add_user(session, name, frozenset({Role.REVIEWER}), actor="tests")
+        for item, rounds in (("gt5-0000", "1233"), ("gt5-0001", "1233")):
+            for number, reviewer in zip(map(int, rounds), ("rob", "rob", "rob", "rie"), strict=True):
+                with workspace.database.session() as session:
+                    give_verdict(session, item, number, reviewer, Decision.PASS)
+        with workspace.database.session() as session:
+            give_verdict(session, "gt6-0000", 1, "rob", Decision.RETURN, ["ambiguous"])
+        build_release(workspace.database, "small", "1.0.0", Recipe(), "tests")
+        seal_release(workspace.database, workspace.blobs, SealOrder("small", "1.0.0", "tests"))
+    return root
+
+
+@pytest.fixture
+def furnished(_furnished: Path, tmp_path: Path) -> Path:
+    """A copy of it for one test."""
+    return shutil.copytree(_furnished, tmp_path / "project")

@@ -4,6 +4,7 @@ import hashlib
 import io
 import itertools
 import wave
+import weakref
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -112,7 +113,15 @@ class Script:
         self.asked: list[str] = []
         self.running = 0
         self.most_at_once = 0
-        self.contents: list[list[object]] = []
+        self.contents: list[list[str]] = []
+        self.alive: list[weakref.ref] = []
+
+
+class Answered:
+    """An error that a provider gives back instead of raising it, as Inspect AI's own do for bad requests."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
 
 
 SCRIPTS: dict[str, Script] = {}
@@ -123,7 +132,7 @@ _names = itertools.count()
 def _scripted_provider() -> None:
     import asyncio
 
-    from inspect_ai.model import ContentText, ModelAPI, ModelOutput, ModelUsage, modelapi
+    from inspect_ai.model import ContentText, ModelAPI, ModelCall, ModelOutput, ModelUsage, modelapi
 
     @modelapi(name="scripted")
     class Scripted(ModelAPI):
@@ -137,7 +146,8 @@ def _scripted_provider() -> None:
             text = "".join(part.text for part in content if isinstance(part, ContentText))
             script = self.script
             script.asked.append(text)
-            script.contents.append(list(content))
+            script.contents.append([type(part).__name__ for part in content])
+            script.alive.append(weakref.ref(input[0]))
             script.running += 1
             script.most_at_once = max(script.most_at_once, script.running)
             await asyncio.sleep(0)
@@ -147,6 +157,8 @@ def _scripted_provider() -> None:
                 script.running -= 1
             if isinstance(reply, BaseException):
                 raise reply
+            if isinstance(reply, Answered):
+                return reply.error, ModelCall.create({"messages": "x" * 9000}, None)
             output = reply if isinstance(reply, ModelOutput) else ModelOutput.from_content(self.model_name, reply)
             output.usage = ModelUsage(input_tokens=7, output_tokens=2, total_tokens=9)
             return output
@@ -175,6 +187,11 @@ def scripted(_scripted_provider):
     yield make
     for key in made:
         del SCRIPTS[key]
+
+
+@pytest.fixture(scope="session")
+def answered() -> type[Answered]:
+    return Answered
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import json
 import shutil
 
@@ -35,7 +36,6 @@ class TestPlan:
         found = [(unit.model.name, unit.item_name, unit.showing.condition.name) for unit in planned]
         names = [model.name for model in models]
         seen_under = ["full", "without_audio", "text_only"]
-        # `text_only` takes nothing away from a question without media, but hides nothing else either.
         of_bare = {condition for _, item, condition in found if item == "item-0"}
         assert [one for one in found if one[1] == "seen"] == [(m, "seen", c) for c in seen_under for m in names]
         assert of_bare == {"full"}
@@ -87,7 +87,7 @@ class TestAsking:
             ("image_1", "image/png"),
             ("audio_1", "audio/wav"),
         ]
-        assert [type(piece).__name__ for piece in script.contents[0]] == [
+        assert script.contents[0] == [
             "ContentText", "ContentImage", "ContentText", "ContentAudio", "ContentText", "ContentText",
         ]  # fmt: skip
 
@@ -138,6 +138,20 @@ class TestAsking:
         assert [len(script.asked) for _, script in made] == [12, 12]
         assert all(script.most_at_once <= 3 for _, script in made)
 
+    def test_what_was_sent_is_let_go(self, put, questions, scripted, asker):
+        many = [put(f"many-{number}", questions.choice(f"Number {number}?")) for number in range(20)]
+        alive = []
+
+        def reply(text, count):
+            if count == 20:
+                gc.collect()
+                alive.extend(message for message in script.alive if message() is not None)
+            return "Answer: A"
+
+        model, script = scripted(reply)
+        asker(concurrency=2).ask(units([model], many))
+        assert 1 <= len(alive) <= 4
+
     def test_an_answer_with_half_a_surrogate_pair_costs_nothing_else(self, items, scripted, asker, stored):
         model, _ = scripted("Answer: A \ud83d")
         assert asker().ask(units([model], items[:1])).failures == {}
@@ -153,7 +167,7 @@ class TestFailures:
         def reply(text, count):
             return ValueError("no such\n  thing") if "number 2" in text else "Answer: A"
 
-        model, script = scripted(reply)
+        model, _ = scripted(reply)
         done = asker().ask(units([model], items))
         assert (done.asked, done.failures) == (5, {"api_error": 1})
         by_name = {row["item_name"]: row for row in stored()}
@@ -168,7 +182,7 @@ class TestFailures:
         def reply(text, count):
             return "Answer: A" if replies["works"] or "number 2" not in text else ValueError("down")
 
-        model, script = scripted(reply)
+        model, _ = scripted(reply)
         asker().ask(units([model], items))
         replies["works"] = True
         done = asker().ask(units([model], items))
@@ -181,7 +195,7 @@ class TestFailures:
     ):
         from inspect_ai.model import ModelOutput
 
-        model, script = scripted(lambda text, count: ModelOutput.from_content("m", "Sorry", stop_reason=stop_reason))
+        model, _ = scripted(lambda text, count: ModelOutput.from_content("m", "Sorry", stop_reason=stop_reason))
         assert asker().ask(units([model], items[:1])).failures == {state: 1}
         assert asker().ask(units([model], items[:1])).known == 1
         assert (stored()[0]["state"], stored()[0]["answer"]) == (state, "Sorry")
@@ -250,8 +264,15 @@ class TestFailures:
         assert asker().ask(units([model], [item])).failures == {"blocked": 1}
         assert (asker().ask(units([model], [item])).known, script.asked) == (1, [])
 
+    def test_an_error_that_a_provider_gives_back_is_told_without_the_request(
+        self, items, scripted, asker, stored, answered
+    ):
+        model, _ = scripted(lambda text, count: answered(ValueError("the image is too large")))
+        asker().ask(units([model], items[:1]))
+        assert stored()[0]["error"] == "ValueError: the image is too large"
+
     def test_errors_are_kept_short(self, items, scripted, asker, stored):
-        model, _ = scripted(lambda text, count: ValueError("x" * 100_000))
+        model, _ = scripted(lambda text, count: ValueError("no. " * 1_000))
         asker().ask(units([model], items[:1]))
         assert len(stored()[0]["error"]) == ERROR_KEPT_CHARACTERS
 
@@ -298,7 +319,7 @@ class TestModelsThatCannotBeUsed:
 
         monkeypatch.setattr("inspect_ai.model.get_model", refuse)
         with pytest.raises(
-            ModelUnavailable, match="Google API requires optional dependencies. Install with: pip insta"
+            ModelUnavailable, match=r"Google API requires optional dependencies. Install with: pip insta"
         ):
             asker().ask(units([ModelSpec(name="x", provider="google/y", family="x")], items))
 
@@ -338,7 +359,7 @@ class TestInterruption:
                 raise KeyboardInterrupt
             return "Answer: A"
 
-        model, script = scripted(reply)
+        model, _ = scripted(reply)
         with pytest.raises(KeyboardInterrupt):
             asker(concurrency=1).ask(units([model], items))
         assert len(stored()) == 2
@@ -357,7 +378,7 @@ class TestInterruption:
         model, _ = scripted(reply)
         asker(concurrency=1).ask(units([model], items))
         facts = FactStore(str(left / "facts"), left / workspace.facts.journal_folder.relative_to(root))
-        again, script = scripted("Answer: A")
+        again, _ = scripted("Answer: A")
         same = again.model_copy(update={"name": model.name, "provider": model.provider})
         done = asker(facts=facts).ask(units([same], items))
         assert (done.known, done.asked) == (3, 2)
