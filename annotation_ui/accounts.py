@@ -4,12 +4,12 @@ import re
 
 from sqlmodel import Session, col, func, select
 
-from annotation_ui.permissions import Role
 from annotation_ui.told import Told
 from annotation_ui.words import LANGUAGES, N_
 from core.errors import InterplayError, UnknownName
 from core.ids import Clock, utc_now
 from warehouse import events
+from warehouse.people import Role, add_user
 from warehouse.tables import User
 
 MIN_PASSWORD_LENGTH = 10
@@ -65,29 +65,10 @@ def create_user(
         raise NoRoles(f"{name} needs at least one role; name it with --role")
     if session.exec(select(User).where(func.lower(User.name) == name.lower())).first() is not None:
         raise UserNameTaken(name=name)
-    user = User(
-        name=name,
-        display_name=display_name.strip()[:128] or name,
-        password_hash=password_hash,
-        roles=[role.value for role in roles],
-        created_at=clock(),
+    shown = display_name.strip()[:128] or name
+    return add_user(
+        session, name, frozenset(roles), actor=actor, display_name=shown, password_hash=password_hash, clock=clock
     )
-    session.add(user)
-    session.flush()
-    events.record(session, actor, "user", user.id, "create", clock, name=name, roles=user.roles)
-    return user
-
-
-def get_user(session: Session, name: str) -> User:
-    """The person of that sign-in name.
-
-    Raises:
-        UnknownName: There is none.
-    """
-    user = session.exec(select(User).where(User.name == name)).first()
-    if user is None:
-        raise UnknownName("user", name, session.exec(select(User.name)))
-    return user
 
 
 def all_users(session: Session) -> list[User]:
@@ -95,9 +76,9 @@ def all_users(session: Session) -> list[User]:
     return list(session.exec(select(User).order_by(User.name)))
 
 
-def has_users(session: Session) -> bool:
-    """Whether anybody was ever made."""
-    return session.exec(select(User.id).limit(1)).first() is not None
+def has_maintainer(session: Session) -> bool:
+    """Whether anybody can manage the project: reviewers that a command made, say, cannot."""
+    return any(Role.MAINTAINER in user.roles for user in session.exec(select(User).where(col(User.active))))
 
 
 def set_password_hash(session: Session, user: User, password_hash: str, clock: Clock = utc_now) -> None:

@@ -10,13 +10,14 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from itsdangerous import BadData, URLSafeSerializer
 from sqlmodel import Session, col, select
 
-from annotation_ui.accounts import check_password, create_user, has_users, set_password_hash
-from annotation_ui.permissions import AccountInactive, Principal, Role, as_principal
+from annotation_ui.accounts import check_password, create_user, has_maintainer, set_password_hash
+from annotation_ui.permissions import AccountInactive, Principal, as_principal
 from annotation_ui.told import Told
 from annotation_ui.words import N_
 from core.ids import Clock, utc_now
 from warehouse import events
 from warehouse.database import Database
+from warehouse.people import Role
 from warehouse.tables import Event, User
 
 SESSION_LIFE = timedelta(days=7)
@@ -134,7 +135,7 @@ class Auth:
     def first_link(self) -> str | None:
         """The token of the link that makes the first maintainer; None once there is anybody."""
         with self._database.reading() as session:
-            if has_users(session):
+            if has_maintainer(session):
                 return None
         return self._link(_FIRST_USER, "")
 
@@ -212,7 +213,7 @@ class Auth:
         if expires <= self._clock().timestamp():
             raise DeadLink
         if subject == _FIRST_USER:
-            if has_users(session):
+            if has_maintainer(session):
                 raise DeadLink
             return None
         user = session.get(User, subject)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from annotation_ui.permissions import Role
 from annotation_ui.words import N_, Words
 from core.content import Modality
 from core.errors import UnknownName
@@ -11,6 +10,7 @@ from core.taxonomy import load_taxonomy
 from curation.filters.verdict import DropReason
 from curation.materials import BY_PERSON
 from qc.reasons import REASONS
+from warehouse.people import Role
 from warehouse.tables import Decision, Event, ItemState, MaterialState
 
 ROLES = {

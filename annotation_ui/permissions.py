@@ -8,16 +8,8 @@ from sqlmodel import Session
 from annotation_ui.told import Told
 from annotation_ui.words import N_
 from core.errors import UnknownName
+from warehouse.people import Role
 from warehouse.tables import User
-
-
-class Role(StrEnum):
-    """What somebody is in the project; one person can be several."""
-
-    ANNOTATOR = "annotator"
-    REVIEWER = "reviewer"
-    MAINTAINER = "maintainer"
-    PARTICIPANT = "participant"
 
 
 class Permission(StrEnum):

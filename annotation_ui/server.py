@@ -11,9 +11,10 @@ from urllib.parse import quote
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import RedirectResponse
+from starlette.requests import HTTPConnection
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 from annotation_ui.auth import LINK_PATH, Auth
 from annotation_ui.auth_routes import SIGN_IN_PATH, AuthRoutes
@@ -27,6 +28,7 @@ PORTS_TRIED = 20
 # A browser keeps players' connections open; Ctrl-C must not wait for them.
 GRACE_S = 2
 _OPEN_PATHS = ("/auth/", "/files/", "/_stcore/", "/static/", "/component/", "/media/", "/favicon")
+_UPLOADS = "/_stcore/upload_file/"
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -147,9 +149,10 @@ def serve(studio: Studio, listening: socket.socket, announce: Callable[[str, str
 
 
 class Door:
-    """Sends who is not signed in to the sign-in page, and adds the headers that browsers guard pages by.
+    """Lets nobody near the pages who is not signed in, and adds the headers that browsers guard pages by.
 
-    Pages and services check again: this is for people, not for security.
+    A visitor without a session is sent to sign in; Streamlit's socket and its uploads, by which one could fill the
+    server's memory, are closed to them. What somebody may do is decided further in, by pages and services.
     """
 
     def __init__(self, app: ASGIApp, auth: Auth, cookie_name: str) -> None:
@@ -158,15 +161,19 @@ class Door:
         self._cookie_name = cookie_name
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """One request or socket."""
+        if scope["type"] == "websocket":
+            if await self._is_known(HTTPConnection(scope)):
+                await self._app(scope, receive, send)
+            else:
+                await WebSocketClose(code=1008)(scope, receive, send)
+            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request = Request(scope)
-        if await self._must_sign_in(request):
-            path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-            response = RedirectResponse(f"{SIGN_IN_PATH}?next={quote(path, safe='/')}", status_code=303)
-            await response(scope, receive, send)
+        refusal = await self._refusal(HTTPConnection(scope), scope["method"])
+        if refusal is not None:
+            await refusal(scope, receive, send)
             return
 
         async def send_guarded(message: Message) -> None:
@@ -178,12 +185,18 @@ class Door:
 
         await self._app(scope, receive, send_guarded)
 
-    async def _must_sign_in(self, request: Request) -> bool:
-        if request.method != "GET" or request.url.path.startswith(_OPEN_PATHS):
-            return False
-        if "text/html" not in request.headers.get("accept", ""):
-            return False
-        return await run_in_threadpool(self._auth.principal, request.cookies.get(self._cookie_name)) is None
+    async def _refusal(self, request: HTTPConnection, method: str) -> Response | None:
+        path = request.url.path
+        if path.startswith(_UPLOADS):
+            return None if await self._is_known(request) else Response("Sign in first.", status_code=403)
+        is_page = method == "GET" and "text/html" in request.headers.get("accept", "")
+        if not is_page or path.startswith(_OPEN_PATHS) or await self._is_known(request):
+            return None
+        wanted = path + (f"?{request.url.query}" if request.url.query else "")
+        return RedirectResponse(f"{SIGN_IN_PATH}?next={quote(wanted, safe='/')}", status_code=303)
+
+    async def _is_known(self, request: HTTPConnection) -> bool:
+        return await run_in_threadpool(self._auth.principal, request.cookies.get(self._cookie_name)) is not None
 
 
 def _family(host: str) -> socket.AddressFamily:

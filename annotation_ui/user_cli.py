@@ -8,6 +8,7 @@ import typer
 
 from core.errors import MissingExtra
 from warehouse.command_line import JsonOption, ProjectOption, show, show_table
+from warehouse.people import get_user
 from warehouse.tables import User
 
 try:
@@ -68,7 +69,7 @@ def link(
     """
     with open_studio(project) as studio:
         with studio.workspace.database.reading() as session:
-            user = accounts.get_user(session, name)
+            user = get_user(session, name)
         address = _address(_auth(studio), user, url)
     show({**_facts(user), "link": address}, _about(address), as_json)
 
@@ -80,7 +81,7 @@ def roles(name: NameArgument, role: RoleOption, as_json: JsonOption = False, pro
     Example: interplay user roles mei --role reviewer
     """
     with open_studio(project) as studio, studio.workspace.database.session() as session:
-        user = accounts.get_user(session, name)
+        user = get_user(session, name)
         accounts.set_roles(session, user, parse_roles(role))
     show(_facts(user), [f"{name} is now {', '.join(user.roles)}"], as_json)
 
@@ -117,7 +118,7 @@ def list_command(as_json: JsonOption = False, project: ProjectOption = None) -> 
 
 def _switch(name: str, active: bool, as_json: bool, project: Path | None) -> None:
     with open_studio(project) as studio, studio.workspace.database.session() as session:
-        user = accounts.get_user(session, name)
+        user = get_user(session, name)
         accounts.set_active(session, user, active)
     show(_facts(user), [f"{name} is {'active' if active else 'switched off'}"], as_json)
 

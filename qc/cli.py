@@ -62,7 +62,7 @@ def verdict(
     item: Annotated[str, typer.Argument(help="Item name.")],
     decision: Annotated[Decision, typer.Option(help="What you decide.")],
     by: Annotated[str, typer.Option(help="Your user name; you need the role reviewer.")],
-    round_number: Annotated[int, typer.Option("--round", min=1, max=3)] = 3,
+    round_number: Annotated[int, typer.Option("--round", min=1, max=3, help="The round that you judge in.")] = 3,
     reason_code: Annotated[list[str] | None, typer.Option("--reason", help="A reason code; see 'qc reasons'.")] = None,
     comment: Annotated[str | None, typer.Option(help="Words for the author.")] = None,
     as_json: JsonOption = False,

@@ -11,7 +11,7 @@ from warehouse.tables import User
 
 
 class Role(StrEnum):
-    """What somebody does in a project."""
+    """What somebody does in a project; one person can have several."""
 
     ANNOTATOR = "annotator"
     REVIEWER = "reviewer"
@@ -33,6 +33,7 @@ def add_user(
     roles: frozenset[Role],
     *,
     actor: str,
+    display_name: str | None = None,
     password_hash: str | None = None,
     clock: Clock = utc_now,
 ) -> User:
@@ -43,7 +44,13 @@ def add_user(
     """
     if session.exec(select(User).where(User.name == name)).first() is not None:
         raise UserExists(f"a user named {name!r} exists already; choose another name")
-    user = User(name=name, display_name=name, roles=sorted(roles), password_hash=password_hash, created_at=clock())
+    user = User(
+        name=name,
+        display_name=display_name or name,
+        roles=sorted(roles),
+        password_hash=password_hash,
+        created_at=clock(),
+    )
     session.add(user)
     session.flush()
     events.record(session, actor, "user", user.id, "create", clock, name=name, roles=sorted(roles))

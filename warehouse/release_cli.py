@@ -32,7 +32,7 @@ ByOption = Annotated[str, typer.Option("--by", help="Who does this, for the reco
 @app.command()
 def build(
     name: NameArgument,
-    version: Annotated[str, typer.Option("--version", help="Semantic version of the new release.")],
+    version: VersionArgument,
     task_type: Annotated[list[str] | None, typer.Option("--task-type", help="Only this task type; repeat.")] = None,
     language: Annotated[list[str] | None, typer.Option("--language", help="Only this language; repeat.")] = None,
     modality: Annotated[
@@ -49,7 +49,7 @@ def build(
 ) -> None:
     """Choose accepted items and put each into a split; 'seal' makes it final, 'discard' takes it back.
 
-    Example: interplay release build zoo --version 1.0.0 --dev-share 0.2
+    Example: interplay release build zoo 1.0.0 --dev-share 0.2
     """
     query = Query(task_type or (), language or (), modality or ())
     recipe = Recipe(query, SplitPlan(dev_share, holdout_share, seed), licence, holdout_salt)

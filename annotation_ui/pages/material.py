@@ -38,7 +38,11 @@ def draw(page: Page) -> None:
         _decide(page, detail)
         if detail.uses:
             page.section(t("Used by items"))
-            page.draw("uses.html", uses=detail.uses)
+            for use in detail.uses:
+                with st.container(key=f"row-{use.name}"):
+                    page.draw("use.html", use=use)
+                    if st.button(t("Open"), key=f"open-{use.name}"):
+                        page.open("item", name=use.name)
         if detail.measures:
             with st.expander(t("Measures")):
                 page.draw("pairs.html", pairs=detail.measures)
@@ -88,6 +92,6 @@ def _shelf(page: Page, title: str, cards: Sequence[Card]) -> None:
     if not cards:
         return
     page.section(title)
-    with st.grid(min_column_width=200, gap="medium", key=f"shelf-{cards[0].id}"):
+    with st.grid(min_column_width=165, gap="medium", key=f"shelf-{cards[0].id}"):
         for card in cards:
             draw_card(page, card)

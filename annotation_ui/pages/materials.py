@@ -41,7 +41,7 @@ def draw(page: Page) -> None:
     if not found.cards:
         page.notice(t("No material fits this choice. Take a filter away."))
         return
-    with st.grid(min_column_width=200, gap="medium", key="material-grid"):
+    with st.grid(min_column_width=165, gap="medium", key="material-grid"):
         for card in found.cards:
             draw_card(page, card)
     page.pages(found.page_count)

@@ -28,7 +28,7 @@ def draw(page: Page) -> None:
             t("No model has answered yet"),
             t("An evaluation puts a release to models under several conditions and grades their answers."),
             [
-                (t("Evaluate a release:"), "interplay evaluation run RELEASE VERSION --model NAME"),
+                (t("Evaluate a release:"), "interplay evaluation run NAME VERSION --model MODEL"),
                 (t("Or look at a finished sample project:"), "interplay demo"),
             ],
         )

@@ -37,8 +37,8 @@ _FUNNEL = (
 _ASIDE = (ItemState.RETURNED, ItemState.REJECTED, ItemState.RETIRED)
 _WAITING_FOR = {
     ItemState.SUBMITTED: N_("Round 1: automatic checks and models"),
-    ItemState.ROUND1_PASSED: N_("Round 2: reviewers"),
-    ItemState.ROUND2_PASSED: N_("Round 3: the panel of models"),
+    ItemState.ROUND1_PASSED: N_("Round 2: the ablation study"),
+    ItemState.ROUND2_PASSED: N_("Round 3: reviewers"),
     ItemState.RETURNED: N_("The author: a new revision"),
     ItemState.ACCEPTED: N_("The next release"),
 }

@@ -42,7 +42,7 @@ class Facets:
 
 @dataclass(frozen=True)
 class Card:
-    """One material in the grid."""
+    """One material in the grid; a withdrawn one has no addresses."""
 
     id: str
     title: str
@@ -187,6 +187,7 @@ def _card(
         tags=row.tags,
         drop_reason=labels.drop_reason(t, row.drop_reason) if row.drop_reason else None,
         has_duplicates=doubled,
-        picture_url=links.url(media, who.user_id, "small"),
-        media_url=links.url(media, who.user_id),
+        # Who withdrew it wants it seen no more; that it was there stays known.
+        picture_url="" if row.state == MaterialState.WITHDRAWN else links.url(media, who.user_id, "small"),
+        media_url="" if row.state == MaterialState.WITHDRAWN else links.url(media, who.user_id),
     )

@@ -16,13 +16,14 @@ STANDS_OUT_RATIO = 2.0
 STANDS_OUT_CHARACTERS = 20
 # An answer this short (a digit, a letter) occurs in any text by chance; only an announced one is a leak.
 LEAK_MIN_CHARACTERS = 3
+LEAK_MIN_CHARACTERS_HAN = 2
 _ANNOUNCED = re.compile(
-    r"\b(?:answer|solution|hint|key)\b\W{0,3}(?:\w+\s){0,4}?(?:is\b|:|=)\s*"
-    r"|(?:答案|正确选项|提示)[^。\n]{0,8}?(?:是|为|:)\s*",
+    r"\b(?:answer|solution|hint|key)\b\W{0,3}(?:\w+\s){0,4}?(?:is\b\s?:?|:|=)\s*"
+    r"|(?:答案|正确选项|提示)[^。\n]{0,8}?(?:是:?|为:?|:)\s*",
     re.IGNORECASE,
 )
 # A capital that stands alone; "A dog" begins with an article.
-_LABEL = re.compile(r"[\s\"'(\[]*([A-Z])(?![\w'])(?! [a-z])")
+_LABEL = re.compile(r"[\s\"'(\[]*([A-Z])(?!\w|'\w)(?! [a-z])")
 _SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
 _STEP_NUMBER = re.compile(r"(?:\bstep\s*|步骤\s*)(\d+)|第\s*(\d+)\s*步", re.IGNORECASE)
 
@@ -69,7 +70,7 @@ def answer_not_in_text(subject: Subject) -> Iterable[Finding]:
             yield _error("answer_leaked", f"the prompt announces the answer {said[-1] if said else rest[:1]!r}")
             return
     prompt = text.casefold()
-    held = {answer for answer in answers if len(answer) >= LEAK_MIN_CHARACTERS and _holds(prompt, answer)}
+    held = {answer for answer in answers if _is_telling(answer) and _holds(prompt, answer)}
     others = {normalise(choice.text) for choice in question.choices} - answers
     if held and not any(_holds(prompt, other) for other in others):
         yield _warning("answer_leaked", f"the prompt holds the answer {sorted(held)[0]!r} and no other choice")
@@ -137,6 +138,10 @@ def _answers(question: Question) -> set[str]:
         return {normalise(question.choices[index].text) for index in question.answer.correct}
     keys = [question.answer, *(step.answer for step in question.steps)]
     return {normalise(text) for key in keys for text in key.accepted}
+
+
+def _is_telling(answer: str) -> bool:
+    return len(answer) >= (LEAK_MIN_CHARACTERS if answer.isascii() else LEAK_MIN_CHARACTERS_HAN)
 
 
 def _begins(text: str, answer: str) -> bool:

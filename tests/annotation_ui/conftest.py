@@ -10,8 +10,8 @@ from argon2 import PasswordHasher
 
 from annotation_ui.accounts import create_user
 from annotation_ui.auth import Auth
-from annotation_ui.permissions import Role
 from annotation_ui.studio import open_studio
+from warehouse.people import Role
 from warehouse.workspace import init_project
 
 PASSWORD = "correct horse battery"

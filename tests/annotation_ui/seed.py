@@ -359,7 +359,10 @@ def fill(root, annotator="mei", reviewer_id="omar"):
 
 
 def _items(seeder, pictures, sounds, films, annotator, reviewer_id):
-    english = "Look at <image_1> and listen to <audio_1>.\nHow many of the coloured shapes have been struck when the sound ends?"
+    english = (
+        "Look at <image_1> and listen to <audio_1>.\n"
+        "How many of the coloured shapes have been struck when the sound ends?"
+    )
     chinese = "请看<image_1>，并听<audio_1>。录音结束时，图中共有几个图形被敲响？"
 
     def mixed(n, text=english, **more):

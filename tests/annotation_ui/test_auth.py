@@ -7,8 +7,9 @@ from sqlmodel import select
 
 from annotation_ui import accounts
 from annotation_ui.auth import DeadLink, SignInLocked, WrongCredentials
-from annotation_ui.permissions import AccountInactive, NotAllowed, Permission, Role, authorize, require
+from annotation_ui.permissions import AccountInactive, NotAllowed, Permission, authorize, require
 from core.errors import UnknownName
+from warehouse.people import Role, get_user
 from warehouse.tables import Event, User
 
 PASSWORD = "correct horse battery"
@@ -16,7 +17,7 @@ PASSWORD = "correct horse battery"
 
 def row(database, name):
     with database.reading() as session:
-        return accounts.get_user(session, name)
+        return get_user(session, name)
 
 
 def test_sign_in_gives_a_session_that_names_the_person(auth, people):
@@ -116,7 +117,7 @@ def test_deactivation_works_at_once(auth, people, database):
     token = auth.sign_in("reviewer", PASSWORD).token
     who = auth.principal(token)
     with database.session() as session:
-        accounts.set_active(session, accounts.get_user(session, "reviewer"), False)
+        accounts.set_active(session, get_user(session, "reviewer"), False)
     assert auth.principal(token) is None
     with pytest.raises(AccountInactive):
         auth.sign_in("reviewer", PASSWORD)
@@ -127,7 +128,7 @@ def test_deactivation_works_at_once(auth, people, database):
 def test_a_role_taken_away_is_gone_for_a_page_that_was_drawn_before(auth, people, database, sign_in):
     _, who = sign_in("annotator")
     with database.session() as session:
-        accounts.set_roles(session, accounts.get_user(session, "annotator"), [Role.PARTICIPANT])
+        accounts.set_roles(session, get_user(session, "annotator"), [Role.PARTICIPANT])
     assert who.may(Permission.CURATE)
     with database.session() as session, pytest.raises(NotAllowed):
         authorize(session, who, Permission.CURATE)
@@ -173,7 +174,7 @@ def test_links_expire_and_cannot_be_altered(auth, people, database, clock):
 def test_a_link_does_not_open_a_deactivated_account(auth, people, database):
     link = auth.user_link(row(database, "reviewer"))
     with database.session() as session:
-        accounts.set_active(session, accounts.get_user(session, "reviewer"), False)
+        accounts.set_active(session, get_user(session, "reviewer"), False)
     with pytest.raises(DeadLink):
         auth.link_owner(link)
 
@@ -208,19 +209,19 @@ def test_chinese_names_are_good_and_names_differ_in_more_than_case(database):
 
 def test_the_last_maintainer_stays(people, database):
     with database.session() as session:
-        maintainer = accounts.get_user(session, "maintainer")
+        maintainer = get_user(session, "maintainer")
         with pytest.raises(accounts.LastMaintainer):
             accounts.set_active(session, maintainer, False)
         with pytest.raises(accounts.LastMaintainer):
             accounts.set_roles(session, maintainer, [Role.REVIEWER])
-        accounts.set_roles(session, accounts.get_user(session, "reviewer"), [Role.MAINTAINER])
+        accounts.set_roles(session, get_user(session, "reviewer"), [Role.MAINTAINER])
         accounts.set_active(session, maintainer, False)
     assert not row(database, "maintainer").active
 
 
 def test_who_does_not_exist_is_named_with_the_nearest(people, database):
     with database.reading() as session, pytest.raises(UnknownName, match="did you mean 'reviewer'"):
-        accounts.get_user(session, "reviewr")
+        get_user(session, "reviewr")
 
 
 def test_roles_allow_what_they_are_for(principal_of):

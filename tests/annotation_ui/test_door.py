@@ -1,4 +1,4 @@
-"""The pages outside the door over HTTP: forms, cookies, redirects, refusals; and the address that the studio listens on."""
+"""The pages outside the door over HTTP: forms, cookies, redirects, refusals; and where the studio listens."""
 
 import re
 import socket
@@ -7,8 +7,9 @@ import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 
 from annotation_ui.auth_routes import AuthRoutes
 from annotation_ui.server import Door, PlaceUnusable, PortBusy, listen
@@ -19,9 +20,14 @@ HTML = {"Accept": "text/html"}
 
 @pytest.fixture
 def client(studio, auth):
-    inside = Route("/{path:path}", lambda request: HTMLResponse("inside"))
+    async def talk(socket):
+        await socket.accept()
+        await socket.send_text("inside")
+        await socket.close()
+
+    inside = Route("/{path:path}", lambda request: HTMLResponse("inside"), methods=["GET", "PUT"])
     app = Starlette(
-        routes=[*AuthRoutes(studio, auth).routes(), inside],
+        routes=[*AuthRoutes(studio, auth).routes(), WebSocketRoute("/_stcore/stream", talk), inside],
         middleware=[Middleware(Door, auth=auth, cookie_name=studio.cookie_name)],
     )
     return TestClient(app, base_url="http://studio.test", follow_redirects=False)
@@ -39,6 +45,16 @@ def test_nobody_is_sent_to_sign_in_and_back_to_where_they_wanted(client, people)
     assert onward == "/items?item=a%20b"
     assert enter(client, next=onward).headers["location"] == onward
     assert client.get(onward, headers=HTML).text == "inside"
+
+
+def test_sockets_and_uploads_are_closed_to_who_is_not_signed_in(client, people):
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect("/_stcore/stream"):
+        pass
+    assert client.put("/_stcore/upload_file/a/b", content=b"x").status_code == 403
+    enter(client)
+    with client.websocket_connect("/_stcore/stream") as socket:
+        assert socket.receive_text() == "inside"
+    assert client.put("/_stcore/upload_file/a/b", content=b"x").text == "inside"
 
 
 def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(client, people, studio):

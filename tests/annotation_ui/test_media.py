@@ -17,9 +17,9 @@ from starlette.testclient import TestClient
 from annotation_ui import accounts, media_routes
 from annotation_ui.media_links import WINDOW, MediaLinks
 from annotation_ui.media_routes import ByteRange, MediaRoutes, UnsatisfiableRange, parse_range
-from annotation_ui.permissions import Role
 from annotation_ui.studio import KeyExposed, read_or_make_key
 from core.content import MediaRef, Modality
+from warehouse.people import Role, get_user
 
 BYTES = bytes(range(256)) * 20
 
@@ -139,7 +139,7 @@ def test_deactivation_closes_the_route_at_once(studio, client, links, reader, da
     url = links.url(stored(studio), reader.user_id)
     assert client.get(url).status_code == 200
     with database.session() as session:
-        accounts.set_active(session, accounts.get_user(session, "annotator"), False)
+        accounts.set_active(session, get_user(session, "annotator"), False)
     assert client.get(url).status_code == 401
 
 

@@ -10,10 +10,10 @@ from streamlit.testing.v1 import AppTest
 
 from annotation_ui import accounts
 from annotation_ui import session as session_module
-from annotation_ui.permissions import Role
 from annotation_ui.server import SCRIPT
 from annotation_ui.shell import PAGES
 from annotation_ui.studio import open_studio
+from warehouse.people import Role, get_user
 from warehouse.tables import Material, MaterialState
 
 WAIT_S = 30
@@ -218,6 +218,7 @@ def test_a_withdrawn_material_can_only_be_looked_at(visit, token, seeder):
     row, _ = seeder.picture(1, state=MaterialState.WITHDRAWN)
     app = visit("material", token(), id=row.id)
     assert not {"Keep", "Drop"} & {button.label for button in app.button}
+    assert "was withdrawn" in shown(app) and "/files/" not in shown(app)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +275,7 @@ def test_hostile_text_stays_text_on_every_page(visit, token, seeder, database, p
     row = media["image_1"][0]
     entry = token()
     with database.session() as session:
-        user = accounts.get_user(session, "maintainer")
+        user = get_user(session, "maintainer")
         user.display_name = ATTACK
         session.add(user)
     judged = Judgement(1, "checks@1", False, Decision.RETURN, (ATTACK,), {ATTACK: ATTACK}, ATTACK)

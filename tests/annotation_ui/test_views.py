@@ -11,7 +11,7 @@ from sqlmodel import select
 
 from annotation_ui import library
 from annotation_ui.media_links import MediaLinks
-from annotation_ui.permissions import NotAllowed, Role
+from annotation_ui.permissions import NotAllowed
 from annotation_ui.views import home as home_view
 from annotation_ui.views import results as results_view
 from annotation_ui.views.formats import byte_size, duration, source_title
@@ -26,6 +26,7 @@ from curation.entries import Claims
 from curation.materials import UnknownMaterial
 from warehouse.events import history
 from warehouse.lifecycle import Action
+from warehouse.people import Role
 from warehouse.tables import Decision, DuplicateLink, Item, ItemState, Material, MaterialSource, MaterialState, Segment
 from warehouse.verdicts import Judgement
 
@@ -619,6 +620,7 @@ def test_reading_never_waits_for_a_writer(database, seeder):
 
 def test_a_reading_session_refuses_to_write(database, seeder):
     row, _ = seeder.picture(1)
-    with database.reading() as session, pytest.raises(RuntimeError, match="asked to write"):
+    with database.reading() as session:
         session.get(Material, row.id).version = 7
-        session.flush()
+        with pytest.raises(RuntimeError, match="asked to write"):
+            session.flush()

@@ -27,8 +27,8 @@ def said(tmp_path_factory):
     """Every text that the code asks the catalogue for."""
     template = tmp_path_factory.mktemp("texts") / "studio.pot"
     CommandLineInterface().run(
-        ["pybabel", "-q", "extract", "-F", str(ROOT / "locale" / "babel.cfg"), "-k", "t", "-k", "N_", "-k", "plural:1,2",
-         "--no-location", "-o", str(template), str(ROOT.parent)]
+        ["pybabel", "-q", "extract", "-F", str(ROOT / "locale" / "babel.cfg"), "-k", "t", "-k", "N_",
+         "-k", "plural:1,2", "--no-location", "-o", str(template), str(ROOT.parent)]
     )  # fmt: skip
     with template.open("rb") as stream:
         return {message.id: message for message in read_po(stream) if message.id}
@@ -94,8 +94,16 @@ def _strings(message):
 
 @pytest.mark.parametrize(
     ("table", "members"),
-    [(labels.ITEM_STATES, ItemState), (labels.MATERIAL_STATES, MaterialState), (labels.DECISIONS, Decision), (labels.ROLES, labels.Role), (labels.MODALITIES, labels.Modality), (labels.KINDS, labels.QuestionKind), (labels.DROP_REASONS, [*DropReason, BY_PERSON])],
-)  # fmt: skip
+    [
+        (labels.ITEM_STATES, ItemState),
+        (labels.MATERIAL_STATES, MaterialState),
+        (labels.DECISIONS, Decision),
+        (labels.ROLES, labels.Role),
+        (labels.MODALITIES, labels.Modality),
+        (labels.KINDS, labels.QuestionKind),
+        (labels.DROP_REASONS, [*DropReason, BY_PERSON]),
+    ],
+)
 def test_every_code_of_the_tables_has_words_of_its_own_in_both_languages(table, members):
     assert set(table) == set(members)
     for language in LANGUAGES:

@@ -12,10 +12,17 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
+START = "from interplay.cli import main; main()"
 FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 @pytest.fixture(scope="session")
@@ -35,10 +42,12 @@ class RunningStudio:
     def __init__(self, project, home):
         self.project, self.home = project, home
         self.process = subprocess.Popen(
-            [sys.executable, "-c", "from interplay.cli import main; main()", "up", "--no-browser", "--project", str(project)],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            [sys.executable, "-c", START, "up", "--no-browser", "--project", str(project)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
             env=os.environ | {"HOME": str(home), "PYTHONUNBUFFERED": "1"},
-        )  # fmt: skip
+        )
         self.address = self._read(r"the studio is at (http://\S+)")
 
     def first_link(self):

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from warehouse.tables import Decision, Item, ItemRevision, Material, Release, Ru
 from warehouse.workspace import Workspace, init_project, open_workspace
 
 SCRIPT = Path(sys.executable).with_name("interplay")
+TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
 # What differs between two runs that do the same: identities, moments, how long it took.
 _OF_THE_RUN = {
     "id", "run_id", "sequence", "idempotency_key", "key", "recorded_at", "latency_s",
@@ -181,7 +183,9 @@ def _texts(rows: list[dict[str, Any]], names: dict[str, str]) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def _furnished(small_source: Path, small_project: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _furnished(
+    small_source: Path, small_project: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A project with a sealed release of two items, one item submitted and one returned, made without any model."""
     root = small_project(tmp_path_factory.mktemp("furnished") / "project")
     with open_workspace(root) as workspace:
@@ -205,3 +209,29 @@ def _furnished(small_source: Path, small_project: Callable[[Path], Path], tmp_pa
 def furnished(_furnished: Path, tmp_path: Path) -> Path:
     """A copy of it for one test."""
     return shutil.copytree(_furnished, tmp_path / "project")
+
+
+@pytest.fixture(scope="session")
+def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which all of docs/tutorial.md was done: bash blocks run, blocks that name a file written there.
+
+    It begins with a whole `interplay demo`, in `demo-project`.
+    """
+    folder = tmp_path_factory.mktemp("newcomer")
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", TUTORIAL.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    script = ["set -euo pipefail"]
+    for place, (kind, text) in enumerate(blocks):
+        marked = re.match(r"# (save as|append to) (\S+)\n", text)
+        if kind == "bash":
+            script.append(text)
+        elif marked:
+            # Written when its turn comes: the commands before make its folder.
+            (folder / f".block-{place}").write_text(text[marked.end() :], encoding="utf-8")
+            script.append(f"cat .block-{place} {'>' if marked[1] == 'save as' else '>>'} {marked[2]}")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("INTERPLAY_")}
+    environment |= {"PATH": f"{SCRIPT.parent}:{environment['PATH']}", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(script)], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return folder

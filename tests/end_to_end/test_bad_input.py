@@ -76,7 +76,9 @@ def photo(source: Path) -> bytes:
         ("huge.jpg", lambda data: data + bytes(1_000_000), "too_large", "at most 1000000 are taken"),
     ],
 )
-def test_a_bad_file_is_refused_alone(say, furnished, small_source, tmp_path, kept, monkeypatch, name, damage, reason, said):
+def test_a_bad_file_is_refused_alone(
+    say, furnished, small_source, tmp_path, kept, monkeypatch, name, damage, reason, said
+):
     given = tmp_path / "given"
     given.mkdir()
     (given / name).write_bytes(damage(photo(small_source)))
@@ -174,7 +176,7 @@ def test_a_damaged_item_file_is_one_line(say, furnished, tmp_path, kept):
         ("evaluation run smal 1.0.0 --model keen", "unknown release 'smal 1.0.0'; did you mean 'small 1.0.0'?"),
         ("evaluation report small 1.0.1", "unknown release 'small 1.0.1'; did you mean 'small 1.0.0'?"),
         ("release export small 1.0.0 --format hugingface --to out", "did you mean 'huggingface'?"),
-        ("release build small --version 1.0.0", "release small 1.0.0 exists already and is sealed"),
+        ("release build small 1.0.0", "release small 1.0.0 exists already and is sealed"),
         ("release discard small 1.0.0", "sealed"),
         ("release seal small 2.0.0", "unknown release 'small 2.0.0'; did you mean 'small 1.0.0'?"),
         ("qc run --model keen", "the panel has 1 model famil"),
@@ -239,7 +241,8 @@ def test_a_file_where_a_folder_is_to_be_made_is_one_line(say, furnished, tmp_pat
         refused = say(*command.split(), tmp_path / target, "--project", furnished)
         assert refused.code == 2
         assert refused.line == f"{tmp_path / 'taken'} is a file, and a folder is needed there; choose another place"
-    exported = say(*"release export small 1.0.0 --format jsonl --to".split(), tmp_path / target, "--project", furnished)
+    export = ["release", "export", "small", "1.0.0", "--format", "jsonl", "--to", tmp_path / target]
+    exported = say(*export, "--project", furnished)
     assert (exported.code, str(tmp_path / "taken") in exported.line) == (2, True)
 
 

@@ -5,7 +5,6 @@ tables and blobs half written, again and again, before it may end.
 """
 
 import hashlib
-import os
 import shutil
 import signal
 import sqlite3
@@ -109,7 +108,7 @@ class Way:
         self._run("item", "import", self.source / "items.yaml", "--author", "ann")
         self._stage("qc", "qc", "run")
         review(self.project)
-        self._run("release", "build", "small", "--version", "1.0.0")
+        self._run("release", "build", "small", "1.0.0")
         self._run("release", "seal", "small", "1.0.0")
         self._stage("evaluation", "evaluation", "run", "small", "1.0.0", *MODELS, *CONDITIONS)
         return self
@@ -266,4 +265,4 @@ def test_what_killed_writers_left_aside_is_no_data(interplay, ways, tmp_path):
     assert before.problems == []
     again = interplay.run("evaluation", "run", "small", "1.0.0", *MODELS, *CONDITIONS, "--project", project).stdout
     assert again.startswith("asked 0, reused 0, known before ")
-    assert os.listdir(project / "journal") == [".response-run-part.new"]
+    assert [path.name for path in (project / "journal").iterdir()] == [".response-run-part.new"]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from annotation_ui.item_files import Record, as_draft
 from core.content import MediaRef, TextPart, parse_prompt
 from core.question import AnswerKey, Choice, Question, Step
 from core.taxonomy import load_taxonomy
@@ -19,7 +20,8 @@ from evaluation.models.catalogue import ModelSpec
 from evaluation.solve import Asker
 from warehouse.facts import FACT_KINDS
 from warehouse.items import Draft, create_item
-from warehouse.tables import Run
+from warehouse.tables import Release, ReleaseItem, Run
+from warehouse.workspace import open_workspace
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TASK_TYPE = next(iter(load_taxonomy().task_types)).id
@@ -264,3 +266,48 @@ def respond(workspace):
                 writer.add(empty | usual | {"recorded_at": f"2026-01-01T12:{minute:02}:00+00:00"} | row)
 
     return write
+
+
+MODELS = """
+[models.keen]
+provider = "interplay-sim/keen"
+arguments = {{ gallery = "{gallery}", seed = 1, api_key = "sk-secret-2" }}
+
+[models.deaf]
+provider = "interplay-sim/deaf"
+arguments = {{ gallery = "{gallery}", seed = 2, dropped = ["audio"] }}
+"""
+
+
+@pytest.fixture(scope="session")
+def sound_items(real_media):
+    """Four questions of exact need about a picture and a sound."""
+    from evaluation.models.sim.grammar import Sight
+    from interplay.demo_media import materials
+    from qc.ground_truth import Family, TruthClass, generate
+
+    only_sound = {TruthClass.SOUND: 1.0}
+    return generate(4, 5, materials(real_media), mix=only_sound, families=[Family.SUM], sights=[Sight.DOTS])
+
+
+@pytest.fixture
+def zoo(project, gallery_file, sound_items, new_library):
+    """A project with two simulated models and the release zoo 1.0.0 of four sound items."""
+    with (project.root / "interplay.toml").open("a") as settings:
+        settings.write(MODELS.format(gallery=gallery_file))
+    with open_workspace(project.root) as workspace:
+        library = new_library(workspace)
+        run = Run(command="test", fingerprint="0" * 64, host="test", process_id=1, started_at=NOON)
+        release = Release(name="zoo", version="1.0.0", run_id=run.id)
+        with workspace.database.session() as session:
+            session.add(run)
+            session.flush()
+            session.add(release)
+        for position, item in enumerate(sound_items):
+            shas = {name: library.add(file.data).sha256 for name, file in item.media.items()}
+            with workspace.database.session() as session:
+                _, draft = as_draft(session, Record(item.name, item.record(shas)), project.root, "ann", None)
+                _, revision = create_item(session, item.name, draft, clock=lambda: NOON)
+                row = ReleaseItem(release_id=release.id, revision_id=revision.id, split="test", position=position)
+                session.add(row)
+        yield workspace

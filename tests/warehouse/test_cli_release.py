@@ -49,7 +49,7 @@ def test_every_command_has_an_example_and_json(command):
 def test_from_accepted_items_to_two_versions(call, world, tmp_path):
     for name in "abcd":
         world.choice_item(name, ord(name))
-    built = call("release build zoo --version 1.0.0 --dev-share 0.5 --licence CC-BY-4.0 --json")
+    built = call("release build zoo 1.0.0 --dev-share 0.5 --licence CC-BY-4.0 --json")
     assert built["state"] == "built"
     assert sum(built["splits"].values()) == 4
     assert built["coverage"] == [
@@ -66,7 +66,7 @@ def test_from_accepted_items_to_two_versions(call, world, tmp_path):
     assert call(f"release verify {target} --json")["manifest_sha256"] == sealed["manifest_sha256"]
 
     world.choice_item("e", ord("e"))
-    call("release build zoo --version 1.1.0 --dev-share 0.5")
+    call("release build zoo 1.1.0 --dev-share 0.5")
     assert call("release diff zoo 1.0.0 1.1.0 --json") == {"added": ["e"], "removed": [], "changed": {}}
     assert call("release diff zoo 1.0.0 1.1.0") == "+ e\n"
     assert "hold the same" in call("release diff zoo 1.0.0 1.0.0")
@@ -88,7 +88,7 @@ def test_what_blocks_is_shown_a_line_each_with_exit_code_1(call, world):
     for number, name in enumerate("ab"):
         used = world.material(world.picture(number), licence=None)
         world.accept(name, world.open_question(used), {"image_1": used})
-    call("release build zoo --version 1.0.0")
+    call("release build zoo 1.0.0")
     lines = call("release seal zoo 1.0.0", code=1).splitlines()
     mend = "record the material's licence, or use another material"
     assert lines == [
@@ -104,7 +104,7 @@ def test_what_blocks_is_shown_a_line_each_with_exit_code_1(call, world):
 def test_the_salt_of_a_hold_out_is_never_shown(call, world):
     for name in "abcdefgh":
         world.choice_item(name, ord(name))
-    built = call("release build zoo --version 1.0.0 --holdout-share 0.5 --holdout-salt pepper --json")
+    built = call("release build zoo 1.0.0 --holdout-share 0.5 --holdout-salt pepper --json")
     assert "pepper" not in json.dumps([built, call("release show zoo 1.0.0 --json"), call("release list --json")])
     assert "pepper" not in json.dumps(call("warehouse runs --json"))
     assert "pepper" not in json.dumps(call(f"warehouse events {'zoo@1.0.0'} --json"))
@@ -113,8 +113,8 @@ def test_the_salt_of_a_hold_out_is_never_shown(call, world):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("release build zoo --version 1", "not a semantic version"),
-        ("release build zoo --version 1.0.0", "no accepted item"),
+        ("release build zoo 1", "not a semantic version"),
+        ("release build zoo 1.0.0", "no accepted item"),
         ("release seal zoo 1.0.0", "unknown release"),
         ("release verify /nowhere/at/all", "holds no SHA256SUMS"),
         ("release diff zoo 1.0.0 1.1.0", "unknown release"),
@@ -128,7 +128,7 @@ def test_mistakes_are_one_line(call, line, told):
 
 def test_a_damaged_export_is_told_with_exit_code_1(call, world, tmp_path):
     world.choice_item("a", 1)
-    call("release build zoo --version 1.0.0")
+    call("release build zoo 1.0.0")
     call("release seal zoo 1.0.0")
     call(f"release export zoo 1.0.0 --format huggingface --to {tmp_path / 'out'}")
     (tmp_path / "out" / "README.md").write_text("x")
@@ -140,7 +140,7 @@ def test_a_damaged_export_is_told_with_exit_code_1(call, world, tmp_path):
 def test_every_lost_blob_is_told(call, world):
     world.choice_item("a", 1)
     world.choice_item("b", 2)
-    call("release build zoo --version 1.0.0")
+    call("release build zoo 1.0.0")
     manifest = call("release seal zoo 1.0.0 --json")["manifest_sha256"]
     assert call("warehouse verify --json") == {"blobs": 5, "problems": []}
     gone, rotten = world.blobs.put(world.picture(1)), world.blobs.put(world.sound(202))
@@ -180,7 +180,7 @@ def test_bytes_that_are_their_own_working_copy_need_no_second_place(call, world)
 
 def test_runs_events_and_upgrade(call, world):
     item = world.choice_item("a", 1)
-    call("release build zoo --version 1.0.0")
+    call("release build zoo 1.0.0")
     call("release seal zoo 1.0.0")
     runs = call("warehouse runs --json")
     assert [run["command"] for run in runs][:2] == ["release seal", "release build"]

@@ -1,0 +1,51 @@
+"""What the studio asks of the tables in each database's own dialect: JSON lists, JSON fields, search, locks."""
+
+import pytest
+from argon2 import PasswordHasher
+
+from annotation_ui.auth import Auth, SignInLocked, WrongCredentials
+from annotation_ui.library import decide_material
+from annotation_ui.media_links import MediaLinks
+from annotation_ui.views.home import coverage, home
+from annotation_ui.views.items import ItemQuery, item_choices, items_page
+from annotation_ui.views.materials import MaterialQuery, facets, materials_page
+from annotation_ui.words import words_in
+from warehouse.database import Database
+
+pytestmark = pytest.mark.postgres
+EN = words_in("en")
+
+
+def test_the_studio_on_postgresql(studio, seed, clock, postgres_url):
+    database = Database(postgres_url)
+    object.__setattr__(studio.workspace, "database", database)  # the same project with its tables elsewhere
+    seeder = seed.Seeder(studio.workspace)
+    auth = Auth(database, studio.key, clock, PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+    who = auth.principal(auth.set_up(auth.first_link(), "correct horse battery", "ada").token)
+    links = MediaLinks(studio.key, clock)
+    picture = seeder.picture(1, tags=["门", "door"], origin="red_door.png")
+    seeder.picture(2, tags=["door"], origin="reddoor.png")
+    seeder.item("钟声", seeder.draft("请看<image_1>?", {"image_1": picture}, "ada", language="zh"))
+
+    with database.reading() as session:
+        assert facets(session).tags == [("door", 2), ("门", 1)]
+
+        def titles(**query):
+            return [card.title for card in materials_page(session, who, MaterialQuery(**query), links, EN).cards]
+
+        assert titles(tag="门") == titles(text="d_D") == titles(text="门") == ["red_door.png"]
+        assert sorted(titles(text="DOOR")) == ["red_door.png", "reddoor.png"]
+        assert titles(text="\x00") == titles()
+        rows = items_page(session, who, ItemQuery(text="请看", language="zh", mine=True), clock(), EN).rows
+        assert [row.name for row in rows] == ["钟声"]
+        assert item_choices(session).task_types == ["counting"]
+        assert coverage(session, EN).rows == [("Counting", [1])]
+        assert home(session, who, clock(), EN).happenings[0].what == "wrote 钟声"
+    with database.session() as session:
+        assert decide_material(session, who, picture[0].id, 1, False, "blurred").version == 2
+    for _ in range(5):
+        with pytest.raises(WrongCredentials):
+            auth.sign_in("ada", "wrong")
+    with pytest.raises(SignInLocked):
+        auth.sign_in("ada", "correct horse battery")
+    database.close()

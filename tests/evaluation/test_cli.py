@@ -1,0 +1,93 @@
+"""`interplay evaluation ...` as people and programs call it."""
+
+import json
+import re
+import shlex
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import evaluation.cli
+from core.errors import InterplayError
+from interplay.cli import app as root
+
+
+@pytest.fixture
+def call(zoo):
+    def run(line: str, code: int = 0):
+        arguments = shlex.split(line)
+        done = CliRunner().invoke(root, [*arguments, "--project", str(zoo.project.root)])
+        if isinstance(done.exception, InterplayError):
+            assert "\n" not in str(done.exception)
+            return str(done.exception)
+        assert done.exit_code == code, done.output
+        return json.loads(done.stdout) if "--json" in arguments else done.stdout
+
+    return run
+
+
+def commands():
+    group = typer.main.get_command(evaluation.cli.app)
+    return [pytest.param(command, id=name) for name, command in sorted(group.commands.items())]
+
+
+@pytest.mark.parametrize("command", commands())
+def test_every_command_has_an_example_and_json(command):
+    assert re.search(rf"^Example: interplay evaluation {command.name}\b", command.help, re.MULTILINE)
+    assert any("--json" in option.opts for option in command.params)
+
+
+def test_run_asks_what_is_missing_and_shows_the_points(call):
+    told = call("evaluation run zoo 1.0.0 --model keen --condition full --condition text_only")
+    assert "asked 8, reused 0, known before 0; graded 8" in told
+    assert re.search(r"choice\s+keen\s+full\s+100\.0", told)
+    assert "asked 0, reused 0, known before 8" in call("evaluation run zoo 1.0.0 --model keen --condition full "
+                                                       "--condition text_only")  # fmt: skip
+
+
+def test_run_for_programs(call):
+    told = call("evaluation run zoo 1.0.0 --model keen --condition full --json")
+    assert told["solved"] == {"asked": 4, "reused": 0, "known": 0, "failures": {}}
+    assert told["graded"] == {"graded": 4, "ungraded": 0, "known": 0}
+    assert [(cell["model"], cell["condition"], cell["points"]) for cell in told["cells"]] == [("keen", "full", 100.0)]
+
+
+def test_a_dry_run_counts_and_asks_nothing(call):
+    assert call("evaluation run zoo 1.0.0 --model keen --condition full --dry-run --json") == {"pending": 4}
+    assert "4 questions would be asked" in call("evaluation run zoo 1.0.0 --model keen --condition full --dry-run")
+    assert call("evaluation report zoo 1.0.0 --json")["cells"] == []
+
+
+def test_without_a_condition_all_that_apply_are_asked(call):
+    assert call("evaluation run zoo 1.0.0 --model keen --dry-run --json") == {"pending": 4 * 5}
+
+
+def test_report_shows_all_models_and_writes_a_page(call, tmp_path, sound_items):
+    call("evaluation run zoo 1.0.0 --model keen --model deaf --condition full --json")
+    told = call(f"evaluation report zoo 1.0.0 --to {tmp_path / 'out'}")
+    assert "keen" in told
+    assert "deaf" in told
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {"report.html", "report.json", "report.svg"}
+    shown = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert all(item.name in shown for item in sound_items)
+    found = call("evaluation report zoo 1.0.0 --json")
+    assert found == json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    assert len(found["answers"]) == 8
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("evaluation run zoo 1.0.1 --model keen", "unknown release 'zoo 1.0.1'; did you mean 'zoo 1.0.0'?"),
+        ("evaluation run zoo 1.0.0 --model kean", "unknown model 'kean'; did you mean 'keen' or 'deaf'?"),
+        ("evaluation run zoo 1.0.0 --model keen --condition ful", "unknown condition 'ful'; did you mean 'full'?"),
+        ("evaluation report zo 1.0.0", "unknown release 'zo 1.0.0'; did you mean 'zoo 1.0.0'?"),
+    ],
+)
+def test_mistakes_are_one_line_with_the_mend(call, line, said):
+    assert call(line) == said
+
+
+def test_a_model_must_be_named(call):
+    call("evaluation run zoo 1.0.0", code=2)

@@ -1,0 +1,86 @@
+import pytest
+from sqlmodel import select
+
+from core.condition import FULL
+from core.errors import UnknownName
+from evaluation.models.catalogue import find_models
+from evaluation.run import CONDITIONS, count_pending, evaluate, find_conditions, release_revisions, report_release
+from evaluation.solve import ModelUnavailable
+from warehouse.tables import Run, RunStatus
+
+NAMES = ["full", "without_audio", "without_image", "without_video", "text_only"]
+
+
+def models(zoo, *names):
+    return find_models(names or ["keen"], zoo.project.settings.models)
+
+
+def points(zoo, *names):
+    report = report_release(zoo, "zoo", "1.0.0", names or None)
+    return {(cell.model, cell.condition): cell.points for cell in report.cells}
+
+
+def test_conditions_are_found_by_name():
+    assert find_conditions(["full"]) == [FULL]
+    assert [one.name for one in find_conditions(CONDITIONS)] == [
+        "full", "without_image", "without_audio", "without_video", "text_only", "options_only",
+    ]  # fmt: skip
+    with pytest.raises(UnknownName, match="unknown condition 'withot_audio'; did you mean 'without_audio'"):
+        find_conditions(["full", "withot_audio"])
+
+
+def test_a_release_is_asked_graded_and_reported(zoo):
+    done = evaluate(zoo, "zoo", "1.0.0", models(zoo, "keen", "deaf"), find_conditions(NAMES))
+    # No item holds a video, so nothing can be asked without it.
+    assert (done.solved.asked, done.solved.failures) == (4 * 4 * 2, {})
+    assert (done.graded.graded, done.graded.ungraded) == (32, 0)
+    found = points(zoo)
+    assert set(found) == {(m, c) for m in ("keen", "deaf") for c in NAMES if c != "without_video"}
+    assert found["keen", "full"] == 100.0
+    assert found["deaf", "full"] < 100
+
+
+def test_a_second_call_does_nothing(zoo):
+    conditions = find_conditions(["full", "text_only"])
+    evaluate(zoo, "zoo", "1.0.0", models(zoo), conditions)
+    before = points(zoo)
+    done = evaluate(zoo, "zoo", "1.0.0", models(zoo), conditions)
+    assert (done.solved.asked, done.solved.reused, done.solved.known) == (0, 0, 8)
+    assert (done.graded.graded, done.graded.known) == (0, 8)
+    assert points(zoo) == before
+
+
+def test_what_is_missing_is_counted_and_asked(zoo):
+    conditions = find_conditions(["full", "text_only"])
+    assert count_pending(zoo, "zoo", "1.0.0", models(zoo), conditions) == 8
+    evaluate(zoo, "zoo", "1.0.0", models(zoo), conditions[:1])
+    assert count_pending(zoo, "zoo", "1.0.0", models(zoo), conditions) == 4
+    assert evaluate(zoo, "zoo", "1.0.0", models(zoo), conditions).solved.asked == 4
+    assert count_pending(zoo, "zoo", "1.0.0", models(zoo), conditions) == 0
+
+
+def test_it_leaves_a_run_without_secrets(zoo):
+    evaluate(zoo, "zoo", "1.0.0", models(zoo), find_conditions(["full"]))
+    with zoo.database.reading() as session:
+        run = session.exec(select(Run).where(Run.command == "evaluation run")).one()
+    assert (run.status, run.summary) == (RunStatus.FINISHED, {"asked": 4, "failures": {}, "graded": 4})
+    assert (run.settings["release"], run.settings["conditions"]) == ("zoo 1.0.0", ["full"])
+    (model,) = run.settings["models"]
+    assert (model["name"], model["arguments"]["seed"]) == ("keen", 1)
+    assert "sk-secret-2" not in str(run.settings)
+
+
+def test_the_release_gives_its_items_in_order(zoo, sound_items):
+    assert [name for name, _ in release_revisions(zoo, "zoo", "1.0.0")] == [item.name for item in sound_items]
+    with pytest.raises(UnknownName, match=r"unknown release 'zoo 1.0.1'; did you mean 'zoo 1.0.0'"):
+        release_revisions(zoo, "zoo", "1.0.1")
+
+
+def test_a_model_that_cannot_be_used_stops_it_before_anything_is_asked(zoo):
+    unusable = find_models(["nonsense/x"], {})
+    with pytest.raises(ModelUnavailable):
+        evaluate(zoo, "zoo", "1.0.0", [*models(zoo), *unusable], find_conditions(["full"]))
+    assert points(zoo) == {}
+    with zoo.database.reading() as session:
+        run = session.exec(select(Run).where(Run.command == "evaluation run")).one()
+    assert run.status is RunStatus.FAILED

@@ -1,0 +1,216 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.content import TextPart
+from core.question import AnswerKey, Choice, Question
+from qc.gates import Ruling, Thresholds, judge_ablations, judge_full, judge_text, needs_probe
+from qc.panel import Votes
+from qc.reasons import REASONS
+from warehouse.tables import Decision
+
+LIMITS = Thresholds()
+KEY = 1
+SHARES = st.floats(0, 1)
+
+
+def choice(correct: tuple[int, ...] = (KEY,)) -> Question:
+    return Question(
+        prompt=(TextPart(text="x"),),
+        kind="choice",
+        choices=tuple(Choice(text=text) for text in "wxyz"),
+        answer=AnswerKey(correct=correct),
+        task_type="counting",
+        language="en",
+    )
+
+
+def votes(solved: float | None, shares: tuple[float, ...] | None = None, **changes) -> Votes:
+    """Of four families over four rotations; by default what is not solved is spread over the wrong choices."""
+    if shares is None:
+        rest = (1 - (solved or 0)) / 3
+        shares = tuple(solved or 0 if place == KEY else rest for place in range(4))
+    fields = {"condition": "c", "solved": solved, "shares": shares, "asked": 16, "valid": 16, "families": 4}
+    return Votes(**fields | changes)
+
+
+def said(ruling: Ruling) -> tuple[Decision, tuple[str, ...]]:
+    return ruling.decision, ruling.reason_codes
+
+
+PASSED = (Decision.PASS, ())
+UNKNOWN = (Decision.UNKNOWN, ("not_enough_votes",))
+PERSON = (Decision.UNKNOWN, ("needs_a_person",))
+TOO_FEW = [
+    pytest.param({"valid": 11}, id="11 of 16 valid"),
+    pytest.param({"families": 3}, id="3 families"),
+    pytest.param({"valid": 0, "families": 0, "solved": None, "shares": ()}, id="nothing valid"),
+]
+
+
+class TestFullInput:
+    @pytest.mark.parametrize("solved", [0.4, 0.5, 1.0])
+    def test_the_key_found_often_enough_passes(self, solved):
+        assert said(judge_full(choice(), votes(solved), LIMITS)) == PASSED
+
+    @pytest.mark.parametrize("solved", [0.0, 0.25, 0.399999])
+    def test_found_too_seldom_goes_to_a_person(self, solved):
+        assert said(judge_full(choice(), votes(solved), LIMITS)) == (Decision.UNKNOWN, ("unsolved",))
+
+    @pytest.mark.parametrize("place", [0, 2, 3])
+    def test_agreement_on_another_choice_is_a_suspect_key(self, place):
+        shares = tuple(0.7 if at == place else 0.1 for at in range(4))
+        ruling = judge_full(choice(), votes(0.1, shares), LIMITS)
+        assert said(ruling) == (Decision.RETURN, ("suspect_key",))
+
+    def test_just_short_of_it_is_unsolved(self):
+        shares = (0.699999, 0.1, 0.1, 0.1)
+        assert said(judge_full(choice(), votes(0.1, shares), LIMITS)) == (Decision.UNKNOWN, ("unsolved",))
+
+    def test_of_several_right_choices_none_makes_the_key_suspect(self):
+        question = choice(correct=(0, 1))
+        assert said(judge_full(question, votes(0.8, (0.9, 0.9, 0.1, 0.0)), LIMITS)) == PASSED
+        assert said(judge_full(question, votes(0.0, (0.9, 0.1, 0.9, 0.0)), LIMITS))[1] == ("suspect_key",)
+
+    @pytest.mark.parametrize("few", TOO_FEW)
+    def test_too_few_votes_are_unknown_and_never_a_pass(self, few):
+        assert said(judge_full(choice(), votes(1.0).model_copy(update=few), LIMITS)) == UNKNOWN
+
+    def test_three_quarters_of_four_families_are_enough(self):
+        assert said(judge_full(choice(), votes(1.0, valid=12), LIMITS)) == PASSED
+
+    def test_no_votes_at_all(self):
+        assert said(judge_full(choice(), None, LIMITS)) == UNKNOWN
+
+    def test_a_question_without_choices_has_no_suspect_key(self):
+        assert said(judge_full(choice(), votes(0.1, ()), LIMITS)) == (Decision.UNKNOWN, ("unsolved",))
+        assert said(judge_full(choice(), votes(0.4, ()), LIMITS)) == PASSED
+
+
+class TestTextOnly:
+    @pytest.mark.parametrize("solved", [0.0, 0.25, 0.4])
+    def test_what_the_text_does_not_answer_passes_without_a_probe(self, solved):
+        assert said(judge_text(votes(solved), None, LIMITS)) == PASSED
+
+    @pytest.mark.parametrize("solved", [0.400001, 0.5, 0.599999])
+    @pytest.mark.parametrize("probe", [None, 0.0, 1.0])
+    def test_between_the_limits_a_person_decides_whatever_the_probe_says(self, solved, probe):
+        asked = None if probe is None else votes(probe, ())
+        assert said(judge_text(votes(solved), asked, LIMITS)) == PERSON
+
+    @pytest.mark.parametrize("solved", [0.6, 1.0])
+    def test_it_is_rejected_only_if_the_probe_agrees(self, solved):
+        rejected = (Decision.REJECT, ("answerable_from_text",))
+        assert said(judge_text(votes(solved), votes(0.6, ()), LIMITS)) == rejected
+        assert said(judge_text(votes(solved), votes(0.599999, ()), LIMITS)) == PERSON
+        assert said(judge_text(votes(solved), None, LIMITS)) == PERSON
+
+    @pytest.mark.parametrize("few", TOO_FEW)
+    def test_too_few_votes_are_unknown_and_never_a_pass(self, few):
+        assert said(judge_text(votes(0.0).model_copy(update=few), None, LIMITS)) == UNKNOWN
+
+    @pytest.mark.parametrize("few", TOO_FEW)
+    def test_a_probe_with_too_few_votes_rejects_nothing(self, few):
+        probe = votes(1.0, ()).model_copy(update=few)
+        assert said(judge_text(votes(1.0), probe, LIMITS)) == PERSON
+
+    def test_an_open_question_is_its_own_probe(self):
+        assert said(judge_text(votes(0.6, ()), None, LIMITS)) == (Decision.REJECT, ("answerable_from_text",))
+        assert said(judge_text(votes(0.5, ()), None, LIMITS)) == PERSON
+
+    def test_no_votes_at_all(self):
+        assert said(judge_text(None, None, LIMITS)) == UNKNOWN
+
+
+OPEN, SHUT = (votes(0.25), None), (votes(1.0), votes(1.0, ()))
+GREY, FEW = (votes(0.5), votes(0.0, ())), (votes(0.25, valid=11), None)
+
+
+class TestAblations:
+    @pytest.mark.parametrize(
+        ("ablated", "wanted"),
+        [
+            ([OPEN, OPEN], PASSED),
+            ([OPEN, OPEN, OPEN], PASSED),
+            ([SHUT, SHUT], (Decision.REJECT, ("redundant_modality",))),
+            ([SHUT, OPEN], (Decision.REJECT, ("unhelpful_modality",))),
+            ([OPEN, SHUT], (Decision.REJECT, ("unhelpful_modality",))),
+            ([SHUT, SHUT, OPEN], (Decision.REJECT, ("unhelpful_modality",))),
+            ([SHUT], (Decision.REJECT, ("unhelpful_modality",))),
+            # One modality that is shown not to be needed is enough, whatever is known of the others.
+            ([SHUT, FEW], (Decision.REJECT, ("unhelpful_modality",))),
+            ([SHUT, GREY], (Decision.REJECT, ("unhelpful_modality",))),
+            ([OPEN, FEW], UNKNOWN),
+            ([GREY, FEW], UNKNOWN),
+            ([OPEN, (None, None)], UNKNOWN),
+            ([OPEN, GREY], PERSON),
+            ([OPEN, (votes(1.0), None)], PERSON),
+            ([OPEN, (votes(1.0), votes(0.5, ()))], PERSON),
+            ([], PERSON),
+        ],
+    )
+    def test_what_each_pattern_means(self, ablated, wanted):
+        assert said(judge_ablations(ablated, LIMITS)) == wanted
+
+    @given(st.lists(st.tuples(SHARES, st.none() | SHARES, st.integers(0, 16), st.integers(0, 5)), max_size=3))
+    def test_no_item_passes_without_evidence_that_each_modality_is_needed(self, drawn):
+        ablated = [
+            (votes(solved, valid=valid, families=families), None if probe is None else votes(probe, ()))
+            for solved, probe, valid, families in drawn
+        ]
+        ruling = judge_ablations(ablated, LIMITS)
+        if ruling.decision is Decision.PASS:
+            assert drawn
+            assert all(solved <= 0.4 and valid >= 12 and families >= 4 for solved, _, valid, families in drawn)
+
+    @given(SHARES, SHARES, SHARES)
+    def test_the_order_of_modalities_decides_nothing(self, first, second, probe):
+        pairs = [(votes(first), votes(probe, ())), (votes(second), votes(probe, ()))]
+        assert said(judge_ablations(pairs, LIMITS)) == said(judge_ablations(pairs[::-1], LIMITS))
+
+
+class TestProbe:
+    @pytest.mark.parametrize(
+        ("solved", "needed"), [(0.0, False), (0.4, False), (0.400001, True), (0.6, True), (1.0, True)]
+    )
+    def test_it_is_asked_where_the_first_votes_are_flagged_or_grey(self, solved, needed):
+        assert needs_probe(votes(solved), LIMITS) is needed
+
+    @pytest.mark.parametrize("few", TOO_FEW)
+    def test_and_nothing_is_asked_where_nothing_could_follow(self, few):
+        assert not needs_probe(votes(1.0).model_copy(update=few), LIMITS)
+        assert not needs_probe(None, LIMITS)
+
+
+def test_a_ruling_carries_its_numbers_and_its_limits():
+    ruling = judge_text(votes(1.0), votes(0.5, ()), LIMITS)
+    assert [one["solved"] for one in ruling.evidence["votes"]] == [1.0, 0.5]
+    assert ruling.evidence["thresholds"] == {
+        "version": "1",
+        "flagged": 0.6,
+        "passes": 0.4,
+        "full_at_least": 0.4,
+        "suspect_key": 0.7,
+        "valid_at_least": 0.75,
+        "families_at_least": 4,
+    }
+
+
+def test_other_limits_decide_otherwise():
+    strict = Thresholds(version="2", flagged=0.3, passes=0.2)
+    assert said(judge_text(votes(0.35), votes(0.35, ()), strict))[0] is Decision.REJECT
+    assert said(judge_text(votes(0.35), votes(0.35, ()), LIMITS)) == PASSED
+
+
+@given(st.none() | SHARES, st.none() | SHARES, st.integers(0, 16), st.integers(0, 6), st.booleans())
+def test_every_reason_is_a_known_one(solved, probe, valid, families, is_open):
+    shares = () if is_open else None
+    first = votes(solved, shares, valid=valid if solved is not None else 0, families=families)
+    second = None if probe is None else votes(probe, ())
+    for ruling in (
+        judge_full(choice(), first, LIMITS),
+        judge_text(first, second, LIMITS),
+        judge_ablations([(first, second)], LIMITS),
+    ):
+        assert set(ruling.reason_codes) <= set(REASONS)
+        assert (ruling.decision is Decision.PASS) == (ruling.reason_codes == ())
