@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -14,7 +14,7 @@ from sqlmodel import Session, col, select
 
 from core.content import Modality, parse_prompt
 from core.errors import InterplayError, UnknownName
-from core.question import AnswerKey, Choice, Question, QuestionKind, Step, choice_label
+from core.question import POINTS_TOTAL, AnswerKey, Choice, Question, QuestionKind, Step, choice_label
 from core.taxonomy import load_taxonomy
 from evaluation.graders import GRADERS
 from evaluation.graders.base import KeyGrader
@@ -41,6 +41,9 @@ _MENDS = {
 }
 
 
+_Text = Annotated[str, Field(min_length=1)]
+
+
 class _Written(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -48,12 +51,12 @@ class _Written(BaseModel):
 class WrittenStep(_Written):
     """A step as authors write it; `accepted` are further answers that count."""
 
-    ask: str
-    points: int
-    answer: str
-    accepted: list[str] = []
+    ask: _Text
+    points: int = Field(ge=1, le=POINTS_TOTAL)
+    answer: _Text
+    accepted: list[_Text] = []
     grader: str | None = None
-    tolerance: float | None = None
+    tolerance: float | None = Field(default=None, ge=0)
     rubric: str | None = None
 
     @field_validator("answer", mode="before")
@@ -78,13 +81,13 @@ class WrittenItem(_Written):
     task_type: str
     language: str
     kind: QuestionKind
-    prompt: str = Field(min_length=1)
+    prompt: _Text
     media: dict[str, str]
-    choices: list[str] = []
+    choices: list[_Text] = []
     answer: str | list[str] = []
-    accepted: list[str] = []
+    accepted: list[_Text] = []
     grader: str | None = None
-    tolerance: float | None = None
+    tolerance: float | None = Field(default=None, ge=0)
     steps: list[WrittenStep] = []
     required: list[Modality]
     asked_in: Literal["text", "audio"] = "text"

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sqlmodel import Session, select
+
 from core.condition import FULL, OPTIONS_ONLY, SENSES, TEXT_ONLY, Condition, without
 from core.errors import UnknownName
 from evaluation.grade import Graded, grade_answers
@@ -12,9 +14,10 @@ from evaluation.solve import Asker, Solved, plan
 from warehouse.ledger import settled_keys
 from warehouse.release.records import get_release, members_of
 from warehouse.runs import open_run
-from warehouse.tables import ItemRevision
+from warehouse.tables import ItemRevision, Run
 from warehouse.workspace import Workspace
 
+COMMAND = "evaluation run"
 CONDITIONS: dict[str, Condition] = {
     condition.name: condition
     for condition in (FULL, *(without(modality) for modality in SENSES), TEXT_ONLY, OPTIONS_ONLY)
@@ -56,7 +59,7 @@ def evaluate(
         "models": [model.settings for model in models],
         "conditions": [condition.name for condition in conditions],
     }
-    with open_run(workspace.database, "evaluation run", settings) as run:
+    with open_run(workspace.database, COMMAND, settings) as run:
         asker = Asker(workspace.facts, workspace.blobs, workspace.project.root, f"evaluation {name} {version}", run.id)
         solved = asker.ask(plan(models, revisions, conditions))
         questions = {revision.id: revision.as_question() for _, revision in revisions}
@@ -77,13 +80,26 @@ def count_pending(
 def report_release(
     workspace: Workspace, name: str, version: str, models: Sequence[str] | None = None, *, with_answers: bool = True
 ) -> Report:
-    """The numbers of everything that was asked on the release, and the responses behind them.
+    """The numbers of the models that were evaluated on the release, and the responses behind them.
 
     Raises:
         UnknownName: No such release.
     """
     questions = {revision.id: revision.as_question() for _, revision in release_revisions(workspace, name, version)}
+    if models is None:
+        with workspace.database.reading() as session:
+            models = evaluated_models(session, f"{name} {version}")
     return build_report(workspace.facts, f"{name} {version}", questions, models, with_answers=with_answers)
+
+
+def evaluated_models(session: Session, release: str) -> list[str] | None:
+    """Models that `evaluate` was called with on a release ("NAME VERSION"), by name; None when there are none.
+
+    A panel's answers chose the items: its models belong in a report only if somebody evaluated them too.
+    """
+    runs = session.exec(select(Run).where(Run.command == COMMAND))
+    names = {model["name"] for run in runs if run.settings["release"] == release for model in run.settings["models"]}
+    return sorted(names) or None
 
 
 def release_revisions(workspace: Workspace, name: str, version: str) -> list[tuple[str, ItemRevision]]:

@@ -1,6 +1,5 @@
 """One item: its question, key, revisions, and what was decided about it."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -197,7 +196,24 @@ def _rounds(
 
 
 def _lines(values: Mapping[str, object]) -> list[tuple[str, str]]:
-    return [
-        (name.replace("_", " "), value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-        for name, value in values.items()
-    ]
+    """What a check or an author noted, in words; what is empty says nothing."""
+    told = [(name.replace("_", " "), _told(value)) for name, value in values.items()]
+    return [(name, text) for name, text in told if text]
+
+
+def _told(value: object) -> str:
+    match value:
+        case None | "" | [] | {}:
+            return ""
+        case str():
+            return value
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return f"{value:.4g}"
+        case dict():
+            return "; ".join(f"{name}: {text}" for name, text in _lines(value))
+        case list():
+            between = "\n" if any(isinstance(one, dict) for one in value) else ", "
+            return between.join(text for one in value if (text := _told(one)))
+    return str(value)

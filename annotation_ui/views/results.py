@@ -11,6 +11,7 @@ from annotation_ui.views.item import SETTLED
 from annotation_ui.words import N_, Words
 from core.question import Question, QuestionKind
 from evaluation.report import AnswerRow, Cell, Report, build_report, conditions_in_order
+from evaluation.run import evaluated_models
 from warehouse.facts import FactStore
 from warehouse.tables import Item, ItemRevision, ItemState, Release, ReleaseItem
 
@@ -111,7 +112,8 @@ def report(session: Session, who: Principal, scope: Scope, facts: FactStore) -> 
     require(who, Permission.SEE_RESULTS)
     revisions = _settled(session, who) if scope.release_id is None else _of_release(session, scope.release_id)
     questions: Mapping[str, Question] = {revision.id: revision.as_question() for revision in revisions}
-    return build_report(facts, scope.label, questions)
+    models = None if scope.release_id is None else evaluated_models(session, scope.label)
+    return build_report(facts, scope.label, questions, models)
 
 
 def results_table(found: Report, t: Words) -> ResultsTable:

@@ -48,11 +48,11 @@ def test_nobody_is_sent_to_sign_in_and_back_to_where_they_wanted(client, people)
 
 
 def test_sockets_and_uploads_are_closed_to_who_is_not_signed_in(client, people):
-    with pytest.raises(WebSocketDisconnect), client.websocket_connect("/_stcore/stream"):
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect("ws://studio.test/_stcore/stream"):
         pass
     assert client.put("/_stcore/upload_file/a/b", content=b"x").status_code == 403
     enter(client)
-    with client.websocket_connect("/_stcore/stream") as socket:
+    with client.websocket_connect("ws://studio.test/_stcore/stream") as socket:
         assert socket.receive_text() == "inside"
     assert client.put("/_stcore/upload_file/a/b", content=b"x").text == "inside"
 

@@ -84,7 +84,7 @@ class TestHome:
         # An item of one's own never waits for oneself, whether the file named its author by name or the studio by id.
         assert {task.label: task.count for task in reviewer.tasks} == {"Waiting for a reviewer": 1}
         assert {one.label: one.count for one in annotator.waiting} == {
-            "Round 2: reviewers": 2,
+            "Round 2: the ablation study": 2,
             "The author: a new revision": 1,
         }
         assert max(stage.share for stage in annotator.funnel) == 1
@@ -426,6 +426,17 @@ class TestItems:
         assert [option.correct for option in after.options] == [False, True, False, False]
         assert [line.who for line in after.rounds[1] + after.rounds[2]] == ["checks@1", "Reviewer"]
         assert after.rounds[1][0].evidence == [("key", "B")]
+
+    def test_evidence_is_told_in_words(self, database, studio, seeder, pair, links, who):
+        votes = [{"condition": "full", "solved": 0.25, "shares": [0.5, 0]}, {"condition": "text_only", "valid": True}]
+        evidence = {"votes": votes, "families_at_least": 4, "findings": [], "note": "as seen"}
+        seeder.item("bells", seeder.draft(TEXT, pair, "annotator"), Action.SUBMIT, passed(1, evidence=evidence))
+        (verdict,) = self.detail(database, studio, who, links, "bells").rounds[1]
+        assert verdict.evidence == [
+            ("votes", "condition: full; solved: 0.25; shares: 0.5, 0\ncondition: text_only; valid: true"),
+            ("families at least", "4"),
+            ("note", "as seen"),
+        ]
 
     def test_a_settled_item_shows_its_key_to_all_who_see_items(
         self, database, studio, seeder, pair, links, principal_of

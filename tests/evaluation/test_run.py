@@ -5,7 +5,7 @@ from core.condition import FULL
 from core.errors import UnknownName
 from evaluation.models.catalogue import find_models
 from evaluation.run import CONDITIONS, count_pending, evaluate, find_conditions, release_revisions, report_release
-from evaluation.solve import ModelUnavailable
+from evaluation.solve import Asker, ModelUnavailable, plan
 from warehouse.tables import Run, RunStatus
 
 NAMES = ["full", "without_audio", "without_image", "without_video", "text_only"]
@@ -84,3 +84,12 @@ def test_a_model_that_cannot_be_used_stops_it_before_anything_is_asked(zoo):
     with zoo.database.reading() as session:
         run = session.exec(select(Run).where(Run.command == "evaluation run")).one()
     assert run.status is RunStatus.FAILED
+
+
+def test_a_report_shows_the_evaluated_models_and_not_the_panel(zoo):
+    questions = dict(release_revisions(zoo, "zoo", "1.0.0"))
+    evaluate(zoo, "zoo", "1.0.0", models(zoo, "keen"), [FULL])
+    asker = Asker(zoo.facts, zoo.blobs, zoo.project.root, "qc round 1", "r")
+    asker.ask(plan(models(zoo, "deaf"), questions.items(), [FULL]))
+    assert set(points(zoo)) == {("keen", "full")}
+    assert set(points(zoo, "deaf")) == {("deaf", "full")}
