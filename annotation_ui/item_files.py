@@ -57,7 +57,7 @@ class WrittenStep(_Written):
     accepted: list[_Text] = []
     grader: str | None = None
     tolerance: float | None = Field(default=None, ge=0)
-    rubric: str | None = None
+    rubric: _Text | None = None
 
     @field_validator("answer", mode="before")
     @classmethod

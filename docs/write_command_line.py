@@ -32,10 +32,10 @@ Options that most commands share:
 Exit codes:
 
 - 0: done.
-- 1: a check found something, such as what blocks a release, or damaged files; all of it is shown. A bug ends with 1 too,
-  and with its traceback.
-- 2: it could not be done as asked. One line on standard error says what is wrong, where, and the mend. Also when items, or
-  all files, of a call were refused; they are listed, and the others are in.
+- 1: a check found something, such as what blocks a release, or damaged files; all of it is shown. A bug ends with 1,
+  too, and with its traceback.
+- 2: it could not be done as asked. One line on standard error says what is wrong, where, and the mend. Also when items,
+  or all files, of a call were refused; they are listed, and the others are in.
 
 A command that was stopped, even killed, is called again as it was: it does what is missing.
 """

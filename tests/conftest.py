@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 from sqlalchemy import create_engine, make_url, text
 from sqlmodel import select
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from interplay.demo_media import DemoMedium
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+
+# On a busy machine any example can be slow: no test asserts how long something takes.
+hypothesis.settings.register_profile("interplay", deadline=None)
+hypothesis.settings.load_profile("interplay")
 
 
 class FrozenClock:

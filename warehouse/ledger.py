@@ -42,10 +42,3 @@ def settled_keys(facts: FactStore, keys: Iterable[str], column: Literal["key", "
             [list(SETTLED)],
         ).fetchall()
     return {row[0] for row in rows}
-
-
-def graded_responses(facts: FactStore, grader: str) -> set[str]:
-    """Keys of responses that this grader (`name@version`) has graded."""
-    with analysis(facts, ["grade"]) as connection:
-        rows = connection.execute("SELECT response_key FROM grade WHERE grader = ?", [grader]).fetchall()
-    return {row[0] for row in rows}

@@ -203,7 +203,7 @@ def _lines(values: Mapping[str, object]) -> list[tuple[str, str]]:
 
 def _told(value: object) -> str:
     match value:
-        case None | "" | [] | {}:
+        case None:
             return ""
         case str():
             return value

@@ -1,8 +1,10 @@
 import io
 import json
+import shutil
 import wave
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 import yaml
@@ -11,6 +13,7 @@ from PIL import Image
 from annotation_ui.item_files import BadRecord, Record, UnreadableItemFile, as_draft, parse_record, read_records
 from core.question import QuestionKind
 from warehouse.tables import MaterialState
+from warehouse.workspace import open_workspace
 
 GOOD = {
     "name": "zoo-001",
@@ -54,6 +57,14 @@ def wav(pitch_hz: int = 440) -> bytes:
         out.setframerate(8000)
         out.writeframes((9000 * np.sin(2 * np.pi * pitch_hz * np.arange(800) / 8000)).astype("<i2").tobytes())
     return buffer.getvalue()
+
+
+@pytest.fixture(scope="module")
+def workspace(_project_template, tmp_path_factory):
+    """One project for all tests here: they only add media to it."""
+    root = Path(shutil.copytree(_project_template, tmp_path_factory.mktemp("shared") / "project"))
+    with open_workspace(root) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -374,15 +385,15 @@ class TestMedia:
         assert made.question == draft(GOOD).question
 
     @pytest.mark.parametrize(
-        ("state", "reason", "said"),
+        ("shade", "state", "reason", "said"),
         [
-            (MaterialState.DROPPED, "too_dark", "material dark.png is dropped (too_dark); choose another one"),
-            (MaterialState.WITHDRAWN, None, "material dark.png is withdrawn; choose another one"),
+            (7, MaterialState.DROPPED, "too_dark", "material dark.png is dropped (too_dark); choose another one"),
+            (8, MaterialState.WITHDRAWN, None, "material dark.png is withdrawn; choose another one"),
         ],
     )
-    def test_material_that_may_not_be_used(self, draft, folder, library, state, reason, said):
-        (folder / "dark.png").write_bytes(png(7))
-        library.add(png(7), state=state, drop_reason=reason)
+    def test_material_that_may_not_be_used(self, draft, folder, library, shade, state, reason, said):
+        (folder / "dark.png").write_bytes(png(shade))
+        library.add(png(shade), state=state, drop_reason=reason)
         assert said in told(draft, {**GOOD, "media": {"image_1": "dark.png", "audio_1": "a.wav"}})
 
 
@@ -397,30 +408,37 @@ OF_A_FILM = {
 class TestSoundOfAVideo:
     @pytest.fixture
     def film(self, folder, library):
-        import av
+        """Make a film of one grey in the folder and the library."""
 
-        buffer = io.BytesIO()
-        with av.open(buffer, "w", format="mp4") as out:
-            stream = out.add_stream("mpeg4", rate=5)
-            stream.width, stream.height, stream.pix_fmt = 32, 32, "yuv420p"
-            for _ in range(3):
-                out.mux(stream.encode(av.VideoFrame.from_ndarray(np.zeros((32, 32, 3), np.uint8), format="rgb24")))
-            out.mux(stream.encode(None))
-        (folder / "film.mp4").write_bytes(buffer.getvalue())
-        return library.add(buffer.getvalue())
+        def make(shade: int):
+            buffer = io.BytesIO()
+            pixels = np.full((32, 32, 3), shade, np.uint8)
+            with av.open(buffer, "w", format="mp4") as out:
+                stream = out.add_stream("mpeg4", rate=5)
+                stream.width, stream.height, stream.pix_fmt = 32, 32, "yuv420p"
+                for _ in range(3):
+                    out.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+                out.mux(stream.encode(None))
+            (folder / "film.mp4").write_bytes(buffer.getvalue())
+            return library.add(buffer.getvalue())
+
+        return make
 
     def test_audio_1_means_its_sound(self, draft, film, library):
-        sound = library.add(wav(523), parent=film)
+        shown = film(10)
+        sound = library.add(wav(523), parent=shown)
         made = draft(OF_A_FILM)
-        assert made.materials == {"video_1": film.id, "audio_1": sound.id}
-        assert [part.media.sha256 for part in made.question.media] == [film.sha256, sound.sha256]
+        assert made.materials == {"video_1": shown.id, "audio_1": sound.id}
+        assert [part.media.sha256 for part in made.question.media] == [shown.sha256, sound.sha256]
 
     def test_a_still_of_it_is_no_sound(self, draft, film, library):
-        library.add(png(77), parent=film)
-        sound = library.add(wav(523), parent=film)
+        shown = film(90)
+        library.add(png(77), parent=shown)
+        sound = library.add(wav(524), parent=shown)
         assert draft(OF_A_FILM).materials["audio_1"] == sound.id
 
     def test_a_silent_one_has_none(self, draft, film):
+        film(200)
         assert told(draft, OF_A_FILM) == (
             "items.yaml item 1: audio_1: the video film.mp4 has no sound; name an audio file"
         )

@@ -432,11 +432,11 @@ class TestItems:
         evidence = {"votes": votes, "families_at_least": 4, "findings": [], "note": "as seen"}
         seeder.item("bells", seeder.draft(TEXT, pair, "annotator"), Action.SUBMIT, passed(1, evidence=evidence))
         (verdict,) = self.detail(database, studio, who, links, "bells").rounds[1]
-        assert verdict.evidence == [
-            ("votes", "condition: full; solved: 0.25; shares: 0.5, 0\ncondition: text_only; valid: true"),
-            ("families at least", "4"),
-            ("note", "as seen"),
-        ]
+        assert dict(verdict.evidence) == {
+            "votes": "condition: full; solved: 0.25; shares: 0.5, 0\ncondition: text_only; valid: true",
+            "families at least": "4",
+            "note": "as seen",
+        }
 
     def test_a_settled_item_shows_its_key_to_all_who_see_items(
         self, database, studio, seeder, pair, links, principal_of

@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from itertools import takewhile
@@ -19,6 +20,7 @@ from core.settings import Settings
 from curation.manifest import COLUMNS, read_manifest
 from evaluation.graders import GRADERS
 from evaluation.graders.base import KeyGrader
+from evaluation.models.catalogue import find_models
 from interplay.cli import app
 
 ROOT = Path(__file__).parents[2]
@@ -163,12 +165,22 @@ def test_the_examples_of_the_format_page_are_items_and_manifests(tmp_path):
         assert (entries, len(missing)) == ([], len(text.splitlines()) - (kind == "csv"))
 
 
-def test_every_setting_that_a_page_shows_exists():
-    for page in PAGES:
-        for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")):
-            if kind == "toml":
-                names = re.findall(r"^(\w+) =", text.partition("[")[0], re.MULTILINE)
-                assert set(names) <= set(Settings.model_fields), page
-    table = re.findall(r"^\| `([a-z_`, ]+)` \|", (ROOT / "docs" / "projects.md").read_text(), re.MULTILINE)
-    told = {name for row in table for name in row.replace("`", "").split(", ")}
+def test_every_setting_and_model_that_a_page_shows_can_be_read():
+    shown = [
+        tomllib.loads(text)
+        for page in PAGES
+        for kind, text in BLOCK.findall(page.read_text(encoding="utf-8"))
+        if kind == "toml"
+    ]
+    assert len(shown) >= 3
+    for settings in shown:
+        assert settings.keys() <= Settings.model_fields.keys()
+        models = settings.get("models", {})
+        assert [model.name for model in find_models(list(models), models)] == list(models)
+
+
+def test_the_page_of_settings_tells_of_every_one():
+    page = (ROOT / "docs" / "projects.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`[a-z_`, ]+`) \|", page, re.MULTILINE)
+    told = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert Settings.model_fields.keys() <= told

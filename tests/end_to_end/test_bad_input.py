@@ -16,6 +16,7 @@ import yaml
 from interplay.cli import main
 
 DISK_BYTES = 12 << 20
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="makes a disk of its own, as Linux lets one")
 
 
 @dataclass(frozen=True)
@@ -246,6 +247,7 @@ def test_a_file_where_a_folder_is_to_be_made_is_one_line(say, furnished, tmp_pat
     assert (exported.code, str(tmp_path / "taken") in exported.line) == (2, True)
 
 
+@linux_only
 def test_output_that_nobody_can_take_is_one_line(interplay, furnished):
     with Path("/dev/full").open("w") as full:
         process = subprocess.run(
@@ -313,6 +315,7 @@ def brought_out(disk: Disk, to: Path) -> Path:
     return shutil.copytree(disk.seen / "project", to)
 
 
+@linux_only
 def test_on_a_full_disk_an_ingest_is_one_line_and_goes_on_when_there_is_room(disk, small_source, tmp_path, kept):
     project = disk.place / "project"
     photos = [small_source / "real" / f"{name}.png" for name in ("chelsea", "coffee", "astronaut", "gravel")]
@@ -329,6 +332,7 @@ def test_on_a_full_disk_an_ingest_is_one_line_and_goes_on_when_there_is_room(dis
     kept(brought_out(disk, tmp_path / "mended"))
 
 
+@linux_only
 def test_on_a_full_disk_a_round_keeps_its_answers(disk, tmp_path, kept, contents_of):
     project = disk.place / "project"
     disk.fill(left_bytes=90_000)
@@ -347,6 +351,7 @@ def test_on_a_full_disk_a_round_keeps_its_answers(disk, tmp_path, kept, contents
     assert report["asked"] == len(after) - len(answered)
 
 
+@linux_only
 def test_on_a_disk_without_any_room_every_command_is_one_line(disk, tmp_path, kept):
     disk.fill(left_bytes=0)
     project = disk.place / "project"
@@ -359,6 +364,7 @@ def test_on_a_disk_without_any_room_every_command_is_one_line(disk, tmp_path, ke
     kept(brought_out(disk, tmp_path / "mended"))
 
 
+@linux_only
 def test_a_project_that_is_read_only_is_one_line(disk, small_source, tmp_path, kept):
     project = disk.place / "project"
     ingest = ("material", "ingest", small_source / "real" / "rocket.jpg", "--project", project)

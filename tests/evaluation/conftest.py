@@ -4,7 +4,6 @@ import hashlib
 import io
 import itertools
 import wave
-import weakref
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -18,7 +17,8 @@ from core.question import AnswerKey, Choice, Question, Step
 from core.taxonomy import load_taxonomy
 from evaluation.models.catalogue import ModelSpec
 from evaluation.solve import Asker
-from warehouse.facts import FACT_KINDS
+from warehouse.analytics import analysis
+from warehouse.facts import FACT_KINDS, FactStore
 from warehouse.items import Draft, create_item
 from warehouse.tables import Release, ReleaseItem, Run
 from warehouse.workspace import open_workspace
@@ -116,7 +116,7 @@ class Script:
         self.running = 0
         self.most_at_once = 0
         self.contents: list[list[str]] = []
-        self.alive: list[weakref.ref] = []
+        self.in_transcript: list[int] = []
 
 
 class Answered:
@@ -134,6 +134,7 @@ _names = itertools.count()
 def _scripted_provider() -> None:
     import asyncio
 
+    from inspect_ai.log import transcript
     from inspect_ai.model import ContentText, ModelAPI, ModelCall, ModelOutput, ModelUsage, modelapi
 
     @modelapi(name="scripted")
@@ -149,7 +150,7 @@ def _scripted_provider() -> None:
             script = self.script
             script.asked.append(text)
             script.contents.append([type(part).__name__ for part in content])
-            script.alive.append(weakref.ref(input[0]))
+            script.in_transcript.append(len(transcript().events))
             script.running += 1
             script.most_at_once = max(script.most_at_once, script.running)
             await asyncio.sleep(0)
@@ -230,19 +231,26 @@ def asker(workspace):
 
 
 @pytest.fixture
-def stored(workspace):
+def facts(request, tmp_path) -> FactStore:
+    """The project's facts, or where a test needs no project facts of their own."""
+    if "workspace" in request.fixturenames:
+        return request.getfixturevalue("workspace").facts
+    return FactStore(str(tmp_path / "facts"), tmp_path / "journal")
+
+
+@pytest.fixture
+def stored(facts):
     """All responses, or rows of another kind, by DuckDB."""
-    from warehouse.analytics import analysis
 
     def read(kind: str = "response", order: str = "key") -> list[dict]:
-        with analysis(workspace.facts, [kind]) as connection:
+        with analysis(facts, [kind]) as connection:
             return connection.sql(f"FROM {kind} ORDER BY {order}").to_arrow_table().to_pylist()
 
     return read
 
 
 @pytest.fixture
-def respond(workspace):
+def respond(facts):
     """Write responses as if they had been asked."""
 
     def write(*rows: dict, run_id: str = "run", kind: str = "response") -> None:
@@ -261,7 +269,7 @@ def respond(workspace):
             },
             "grade": {"points": None, "reason": "", "step_points": []},
         }[kind]
-        with workspace.facts.writer(kind, run_id) as writer:
+        with facts.writer(kind, run_id) as writer:
             for minute, row in enumerate(rows):
                 writer.add(empty | usual | {"recorded_at": f"2026-01-01T12:{minute:02}:00+00:00"} | row)
 

@@ -11,11 +11,11 @@ def response(key: str, revision: str, answer: str | None, **more) -> dict:
 
 
 @pytest.fixture
-def grade(workspace, stored):
+def grade(facts, stored):
     """Grade, and give the counts with points by response."""
 
     def run(questions, run_id="grading"):
-        counts = grade_answers(workspace.facts, run_id, questions)
+        counts = grade_answers(facts, run_id, questions)
         rows = {row["response_key"]: row for row in stored("grade", "response_key")}
         return (counts.graded, counts.ungraded, counts.known), rows
 

@@ -85,7 +85,7 @@ class TestIntervals:
 
 
 @pytest.fixture
-def build(workspace, respond):
+def build(facts, respond):
     """A report of responses given as (key, revision, model, condition, points, ...), each graded as said."""
 
     def make(asked, rows, **options):
@@ -103,7 +103,7 @@ def build(workspace, respond):
                 grades.append({"response_key": f"{key:03}", "grader": grader, "points": points, "reason": "because"})
         respond(*responses)
         respond(*grades, kind="grade")
-        return build_report(workspace.facts, "zoo 1.0.0", asked, **options)
+        return build_report(facts, "zoo 1.0.0", asked, **options)
 
     return make
 
@@ -164,11 +164,11 @@ class TestCells:
         found = build(asked, [*rows(1.0), *rows(0.0, rotation=1), *rows(0.0, condition="text_only_open", kind="open")])
         assert [(one.condition, one.answered) for one in found.cells] == [("full", 1)]
 
-    def test_grades_of_an_older_grader_are_no_part_of_it(self, questions, workspace, respond):
+    def test_grades_of_an_older_grader_are_no_part_of_it(self, questions, facts, respond):
         row = {"key": "1", "request_key": "1", "item_name": "i", "revision_id": "c", "answer": "Answer: B"}
         respond(row)
         respond({"response_key": "1", "grader": "choice@0", "points": 1.0}, kind="grade")
-        (one,) = build_report(workspace.facts, "t", {"c": questions.choice()}).cells
+        (one,) = build_report(facts, "t", {"c": questions.choice()}).cells
         assert (one.answered, one.graded) == (1, 0)
 
     def test_of_two_askings_of_one_thing_the_later_counts(self, questions, build):
@@ -197,8 +197,8 @@ class TestCells:
         assert [(one.model, one.points) for one in found.cells] == [("b", 0.0)]
         assert [row.model for row in found.answers] == ["b"]
 
-    def test_nothing_asked_is_an_empty_report(self, questions, workspace):
-        found = build_report(workspace.facts, "t", {"c": questions.choice()})
+    def test_nothing_asked_is_an_empty_report(self, questions, facts):
+        found = build_report(facts, "t", {"c": questions.choice()})
         assert (found.cells, found.answers) == ((), ())
         assert "<h1>t</h1>" in page(found)
 

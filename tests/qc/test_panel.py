@@ -221,15 +221,14 @@ def test_votes_do_not_depend_on_order_and_shares_sum_to_one(tmp_path_factory, dr
     assert votes.solved == pytest.approx(by_hand, abs=1e-8)
 
 
-def test_a_share_meets_its_threshold_in_any_order(facts):
-    """Thirds do not add up exactly: 3/5 must be .6 all the same."""
-    question = choice(texts=("red", "blue", "green"))
-    counts = (2, 2, 2, 3, 0)
+@pytest.mark.parametrize(("counts", "share"), [((0, 4, 4, 4), 0.6), ((0, 0, 0, 2, 5, 5), 0.4), ((1, 4, 4, 5), 0.7)])
+def test_a_share_is_what_it_is_by_hand_to_the_last_digit(facts, counts, share):
+    """Fifths do not add up exactly, and a threshold of .4 must be met by 12/30."""
+    question = choice(texts=(*TEXTS, "pink"))
     answers = []
     for number, right in enumerate(counts):
-        texts = ("blue",) * right + ("red",) * (3 - right)
-        for rotation, text in enumerate(texts):
+        for rotation, text in enumerate(("blue",) * right + ("red",) * (5 - right)):
             one = unit(question, f"m{number}", rotation)
             place = [choice.text for choice in one.showing.question.choices].index(text)
-            answers.append((one, f"Answer: {'ABC'[place]}"))
-    assert voted(facts, answers).solved == 0.6
+            answers.append((one, f"Answer: {'ABCDE'[place]}"))
+    assert voted(facts, answers).solved == share

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from warehouse.facts import FACT_KINDS, FactStore
-from warehouse.ledger import graded_responses, settled_answers
+from warehouse.ledger import settled_answers, settled_keys
 
 
 @pytest.fixture
@@ -73,15 +73,16 @@ def test_answers_of_one_moment_are_never_mixed(facts):
     assert (columns["answer"], columns["latency_s"]) == ("0", 0.0)
 
 
-def test_each_grader_has_its_own_grades(facts):
+def test_keys_alone_are_found_by_unit_or_by_request(facts):
     write(
         facts,
-        "grade",
+        "response",
         "a",
-        {"response_key": "k1", "grader": "choice@1", "points": 1.0},
-        {"response_key": "k2", "grader": "choice@2", "points": 0.0},
-        {"response_key": "k3", "grader": "choice@1", "points": None},
+        response("k1", "r1", "ok"),
+        response("k2", "r1", "refusal"),
+        response("k3", "r3", "api_error"),
+        response("k4", "r4", "ok"),
     )
-    assert graded_responses(facts, "choice@1") == {"k1", "k3"}
-    assert graded_responses(facts, "choice@2") == {"k2"}
-    assert graded_responses(facts, "judge@1") == set()
+    assert settled_keys(facts, ["k1", "k2", "k3", "k9", "k1"]) == {"k1", "k2"}
+    assert settled_keys(facts, iter(["r1", "r3", "r9"]), "request_key") == {"r1"}
+    assert settled_keys(facts, []) == set()
