@@ -14,7 +14,7 @@ demo: $(VENV)/demo.installed
 	$(BIN)/interplay demo $(DEMO_ARGUMENTS)
 
 test: $(VENV)/dev.installed
-	$(BIN)/pytest -m "not browser"
+	$(BIN)/pytest -n auto --dist loadfile -m "not browser"
 
 browser-test: $(VENV)/dev.installed
 	$(BIN)/pytest -m browser
