@@ -158,7 +158,7 @@ def duplicates_command(as_json: JsonOption = False, project: ProjectOption = Non
 
 def _own_places(project: Project) -> set[Path]:
     """The project's own files and local stores, which are no materials."""
-    names = (PROJECT_FILE, "interplay.db", "interplay.db-wal", "interplay.db-shm", "journal")
+    names = (PROJECT_FILE, "interplay.db", "interplay.db-wal", "interplay.db-shm", "journal", "cache", "studio.key")
     places = [project.root / name for name in names] + [Path(project.blobs_url), Path(project.facts_url)]
     return {place.resolve() for place in places}
 

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
+from threadpoolctl import threadpool_limits
 
 from core.media.errors import DecoderCrashed, DecoderHung
 from core.media.limits import MediaLimits
@@ -135,7 +136,9 @@ def _bounded_call(alarm_s: float, function: Callable[..., T], args: tuple[Any, .
     # The alarm's default action kills even a worker that holds the interpreter lock and has lost its parent.
     signal.setitimer(signal.ITIMER_REAL, alarm_s)
     try:
-        return function(*args, **kwargs)
+        # Workers that each start a thread for every core spend their time waiting for one another.
+        with threadpool_limits(limits=1):
+            return function(*args, **kwargs)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
