@@ -1,5 +1,6 @@
 """What authors do with items, for the studio and the command line alike."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from sqlmodel import Session, col, select
 
 from annotation_ui.item_files import BadRecord, Record, WrittenItem, as_draft, read_records
 from core.errors import InterplayError
+from core.progress import progress
 from core.question import Question
 from qc.checks import Finding, Subject, run_checks
 from qc.checks.asked import Asked
@@ -47,20 +49,12 @@ def import_items(
     with workspace.database.reading() as session:
         others = other_questions(session)
     if dry_run:
-        importer = _Importer(file.parent, author, None, submit, others)
-        for record in records:
-            with workspace.database.session() as session:
-                importer.take(session, record)
-                session.rollback()
-        return importer.report
+        return _Importer(workspace, file.parent, author, None, submit, others).take_all(records, keep=False)
     settings = {"file": file.name, "author": author, "submit": submit}
     with open_run(workspace.database, "item import", settings) as run:
-        importer = _Importer(file.parent, author, run.id, submit, others)
-        for record in records:
-            with workspace.database.session() as session:
-                importer.take(session, record)
-        run.summary = {name: len(names) for name, names in vars(importer.report).items()}
-    return importer.report
+        report = _Importer(workspace, file.parent, author, run.id, submit, others).take_all(records, keep=True)
+        run.summary = {name: len(names) for name, names in vars(report).items()}
+    return report
 
 
 def other_questions(session: Session) -> Asked:
@@ -80,6 +74,7 @@ class HasFindings(InterplayError):
 
 @dataclass
 class _Importer:
+    workspace: Workspace
     folder: Path
     author: str
     run_id: str | None
@@ -88,7 +83,18 @@ class _Importer:
     report: ImportReport = field(default_factory=ImportReport)
     seen: dict[str, str] = field(default_factory=dict)
 
-    def take(self, session: Session, record: Record) -> None:
+    def take_all(self, records: Sequence[Record], *, keep: bool) -> ImportReport:
+        """Each record in a transaction of its own, which is rolled back unless it is to be kept."""
+        with progress("importing items", len(records)) as ticker:
+            for record in records:
+                with self.workspace.database.session() as session:
+                    self._take(session, record)
+                    if not keep:
+                        session.rollback()
+                ticker.advance()
+        return self.report
+
+    def _take(self, session: Session, record: Record) -> None:
         try:
             written, draft = as_draft(session, record, self.folder, self.author, self.run_id)
             first = self.seen.setdefault(written.name, record.where)

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -212,10 +213,15 @@ def _check_graders(written: WrittenItem) -> None:
     if written.kind is QuestionKind.CHOICE and (written.accepted or written.grader or written.tolerance is not None):
         raise BadRecord("'accepted', 'grader' and 'tolerance' are for open answers and steps; remove them")
     named = {"grader": written.grader} | {f"steps.{place}.grader": s.grader for place, s in enumerate(written.steps)}
-    usable = [entry.name for entry in GRADERS if isinstance(entry.load(), KeyGrader)]
     for where, grader in named.items():
-        if grader is not None and grader not in usable:
-            raise BadRecord(f"{where}: {UnknownName('grader', grader, usable)}")
+        if grader is not None and grader not in _usable_graders():
+            raise BadRecord(f"{where}: {UnknownName('grader', grader, _usable_graders())}")
+
+
+@cache
+def _usable_graders() -> frozenset[str]:
+    """Those that grade an answer by a key of its own."""
+    return frozenset(entry.name for entry in GRADERS if isinstance(entry.load(), KeyGrader))
 
 
 def _answer_key(written: WrittenItem) -> AnswerKey:

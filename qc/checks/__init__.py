@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
 from core.content import Frozen
@@ -52,5 +53,11 @@ CHECKS: Registry[Check] = Registry(
 
 def run_checks(subject: Subject) -> list[Finding]:
     """All findings of all checks, errors first."""
-    found = [finding for entry in CHECKS for finding in entry.load()(subject)]
+    found = [finding for check in _checks() for finding in check(subject)]
     return sorted(found, key=lambda finding: (finding.severity, finding.code, finding.message))
+
+
+@cache
+def _checks() -> tuple[Check, ...]:
+    """All of them, looked up once: to go through a registry reads the metadata of every installed package."""
+    return tuple(entry.load() for entry in CHECKS)
