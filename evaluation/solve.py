@@ -209,7 +209,9 @@ class Asker:
         from inspect_ai.model import GenerateConfig, get_model
 
         try:
-            config = GenerateConfig.model_validate({"max_connections": self.concurrency, **PATIENCE, **model.generate})
+            config = GenerateConfig.model_validate(
+                {"max_connections": self.concurrency, **_patience(model), **model.generate}
+            )
         except ValidationError as error:
             raise BadModelSettings(f"model {model.name!r}, generate: {_first_problem(error)}") from error
         arguments = model.resolved_arguments(self.project_root)
@@ -247,6 +249,11 @@ class _Outcome:
     writer: FactWriter
     failures: Counter[str]
     ticker: Ticker
+
+
+def _patience(model: ModelSpec) -> dict[str, int]:
+    # A provider's batch interface answers within a day.
+    return {"max_retries": PATIENCE["max_retries"]} if model.generate.get("batch") else PATIENCE
 
 
 def _read(output: "ModelOutput") -> dict[str, Any]:
