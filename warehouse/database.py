@@ -1,6 +1,8 @@
 """The tables' home: SQLite in WAL mode by default, PostgreSQL by URL, one migration history for both."""
 
 import json
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -141,9 +143,23 @@ def _set_sqlite_pragmas(connection: Any, _record: Any) -> None:
     # The driver must not open transactions of its own: _begin_immediate does.
     connection.isolation_level = None
     connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-    connection.execute("PRAGMA journal_mode = WAL")
+    _switch_to_wal(connection)
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _switch_to_wal(connection: Any) -> None:
+    # The first connection of all changes the mode, and for that SQLite does not wait for another's lock.
+    give_up_s = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > give_up_s:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _begin_immediate(connection: Connection) -> None:
