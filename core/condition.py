@@ -13,6 +13,12 @@ from core.question import Question
 SENSES = (Modality.IMAGE, Modality.AUDIO, Modality.VIDEO)
 _WITHHELD = {"en": "[{modality} not provided]", "zh": "[未提供{modality}]"}
 _SHOWN_AS_TEXT = {"en": "[{modality} described in words: {text}]", "zh": "[{modality}的文字描述：{text}]"}
+IN_WORDS: Mapping[str, tuple[Modality, ...]] = {
+    "caption_for_image": (Modality.IMAGE,),
+    "caption_for_video": (Modality.VIDEO,),
+    "caption_for_visual": (Modality.IMAGE, Modality.VIDEO),
+    "transcript_for_audio": (Modality.AUDIO,),
+}
 _MODALITY_WORDS = {
     "en": {Modality.IMAGE: "image", Modality.AUDIO: "audio", Modality.VIDEO: "video"},
     "zh": {Modality.IMAGE: "图片", Modality.AUDIO: "音频", Modality.VIDEO: "视频"},
@@ -27,7 +33,7 @@ class Condition(Frozen):
     """What a model is shown.
 
     Attributes:
-        name: `full`, `without_audio`, `text_only`, `options_only`, `caption_for_video`, `donor_for_image`, ...
+        name: `full`, `without_audio`, `text_only`, `options_only`, `caption_for_visual`, `donor_for_image`, ...
         hidden: Media modalities whose parts are left out.
         options_only: The prompt is left out too; only the choices stay (or, with no choices, nothing but the steps).
         open_ended: The choices are left out, the question is asked openly (a probe that no option can lead).
@@ -110,6 +116,7 @@ class Condition(Frozen):
 FULL = Condition(name="full")
 TEXT_ONLY = Condition(name="text_only", hidden=frozenset(SENSES))
 OPTIONS_ONLY = Condition(name="options_only", options_only=True)
+WITHOUT_VISUAL = Condition(name="without_visual", hidden=frozenset({Modality.IMAGE, Modality.VIDEO}))
 
 
 def without(modality: Modality) -> Condition:
@@ -117,21 +124,22 @@ def without(modality: Modality) -> Condition:
     return Condition(name=f"without_{modality.value}", hidden=frozenset({modality}))
 
 
-def in_words(modality: Modality, words: Mapping[str, str]) -> Condition:
-    """A caption (image, video) or transcript (audio) in place of a modality, by the media's sha256."""
-    return Condition(name=f"caption_for_{modality.value}", words={modality: dict(words)})
+def in_words(name: str, words: Mapping[Modality, Mapping[str, str]]) -> Condition:
+    """Captions (image, video) or transcripts (audio) in the media's place, by modality and the media's sha256.
+
+    Args:
+        name: One of `IN_WORDS`.
+        words: For each modality that the name speaks of.
+    """
+    foreign = sorted(words.keys() - set(IN_WORDS[name]))
+    if foreign:
+        raise ValueError(f"condition {name!r} puts no words in the place of {foreign[0]}")
+    return Condition(name=name, words={modality: dict(texts) for modality, texts in words.items()})
 
 
 def with_donor(modality: Modality, donors: Mapping[str, MediaRef]) -> Condition:
     """Another item's media in place of a modality (placebo), by the media's sha256."""
     return Condition(name=f"donor_for_{modality.value}", donors={modality: dict(donors)})
-
-
-def ablations(question: Question) -> tuple[Condition, ...]:
-    """The conditions of the ablation study: full, without each modality that the question holds, text, options only."""
-    parts = tuple(without(modality) for modality in SENSES if modality in question.modalities)
-    options = (OPTIONS_ONLY,) if question.choices else ()
-    return (FULL, *parts, TEXT_ONLY, *options)
 
 
 def merge_text(parts: tuple[Part, ...]) -> tuple[Part, ...]:

@@ -4,6 +4,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+from pydantic import ValidationError
+
 
 class InterplayError(Exception):
     """Base of every mistake that a user can mend: the CLI prints its text as one line and exits with code 2.
@@ -32,6 +34,16 @@ class MissingExtra(InterplayError):
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs the {extra!r} extra: pip install 'interplay[{extra}]'")
+
+
+def first_problem(error: ValidationError, known: Iterable[str] = (), kind: str = "field") -> str:
+    """What pydantic found first, on one line: where, and what; `known` are offered when a field is unknown."""
+    first = error.errors()[0]
+    where = ".".join(str(step) for step in first["loc"])
+    if first["type"] == "extra_forbidden" and known:
+        return f"unknown {kind} {where!r}; known: {', '.join(sorted(known))}"
+    message = " ".join(first["msg"].removeprefix("Value error, ").split())
+    return f"{where}: {message}" if where else message
 
 
 def _restore(kind: type[InterplayError], arguments: tuple[Any, ...], state: dict[str, Any]) -> InterplayError:

@@ -15,7 +15,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from core.errors import InterplayError
+from core.errors import InterplayError, first_problem
 from core.executor import Backend
 
 PROJECT_FILE = "interplay.toml"
@@ -128,6 +128,11 @@ class Project:
         return given if urlsplit(given).scheme else str(self.root / given)
 
 
+def environment_value(name: str) -> str | None:
+    """A variable of the environment that other programs name (a service's key); None where it is not set or empty."""
+    return os.environ.get(name) or None
+
+
 def _read_settings(file: Path) -> Settings:
     class FromFile(Settings):
         model_config = SettingsConfigDict(toml_file=file)
@@ -137,14 +142,7 @@ def _read_settings(file: Path) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSettings(f"{file} is not valid TOML: {error}; correct that line") from error
     except ValidationError as error:
-        raise BadSettings(f"{file} (or INTERPLAY_ variables): {_first_problem(error)}") from error
+        problem = first_problem(error, Settings.model_fields, "setting")
+        raise BadSettings(f"{file} (or INTERPLAY_ variables): {problem}") from error
     except SettingsError as error:
         raise BadSettings(f"an INTERPLAY_ variable is not valid JSON: {error}; correct it or unset it") from error
-
-
-def _first_problem(error: ValidationError) -> str:
-    first: dict[str, Any] = dict(error.errors()[0])
-    where = ".".join(str(step) for step in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return f"unknown setting {where!r}; known: {', '.join(sorted(Settings.model_fields))}"
-    return f"{where}: {first['msg']}"

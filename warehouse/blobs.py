@@ -6,7 +6,7 @@ import re
 import uuid
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import fsspec
 from fsspec import AbstractFileSystem
@@ -24,6 +24,19 @@ class MissingBlob(InterplayError):
 
 class DamagedBlob(InterplayError):
     """Stored bytes whose sha256 is not the one they are stored under."""
+
+
+class MediaSource(Protocol):
+    """Whatever gives bytes by their sha256, verified: a project's store, or an exported folder."""
+
+    def get(self, sha256: str) -> bytes:
+        """The bytes.
+
+        Raises:
+            MissingBlob: They are not there.
+            DamagedBlob: They are not what was stored.
+        """
+        ...
 
 
 class BlobStore:

@@ -69,6 +69,9 @@ FACT_KINDS: dict[str, FactKind] = {
             parameters=_TEXT,
             input_tokens=_INT,
             output_tokens=_INT,
+            reasoning_tokens=_INT,
+            tokens_by_modality=_TEXT,
+            attempts=_INT,
             latency_s=_FLOAT,
             cost_usd=_FLOAT,
         ),
@@ -175,17 +178,19 @@ class FactStore:
         self.recover(kind)
         fact = fact_kind(kind)
         files = self.files(kind)
+        connection.register(f"{kind}_empty", fact.schema.empty_table())
         if not files:
-            connection.register(f"{kind}_empty", fact.schema.empty_table())
             connection.table(f"{kind}_empty").create_view(kind)
             return
         names = ", ".join("'" + self._for_duckdb(connection, path).replace("'", "''") + "'" for path in files)
-        order = "(state = 'api_error'), " if kind == "response" else ""
+        order = "(state IN ('api_error', 'unparsed')), " if kind == "response" else ""
         place = f"row_number() OVER (PARTITION BY {', '.join(fact.key)} ORDER BY {order}recorded_at DESC, run_id DESC)"
-        # Names come from our own schema and our own folder listing.
+        # Names come from our own schema and our own folder listing. The empty table brings the columns that files of an
+        # earlier version lack.
         connection.execute(
-            f"CREATE OR REPLACE TEMP VIEW {kind} AS SELECT * FROM "  # noqa: S608
-            f"read_parquet([{names}], union_by_name = true, hive_partitioning = false) QUALIFY {place} = 1"
+            f"CREATE OR REPLACE TEMP VIEW {kind} AS SELECT * FROM ("  # noqa: S608
+            f"FROM read_parquet([{names}], union_by_name = true, hive_partitioning = false) "
+            f"UNION ALL BY NAME FROM {kind}_empty) QUALIFY {place} = 1"
         )
 
     def compact(self, kind: str) -> int:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from warehouse.analytics import analysis, load_sql
 from warehouse.facts import FactStore
 
-# A response in one of these states would come out the same if it were asked again; an api_error would not.
+# In these states a response would come out the same if it were asked again; as `api_error` or `unparsed` it would not.
 SETTLED = ("ok", "refusal", "truncated", "empty", "blocked")
 
 

@@ -7,12 +7,12 @@ from pydantic import ValidationError
 
 from core.condition import (
     FULL,
+    IN_WORDS,
     OPTIONS_ONLY,
     SENSES,
     TEXT_ONLY,
     Condition,
     MissingReplacement,
-    ablations,
     in_words,
     with_donor,
     without,
@@ -129,7 +129,7 @@ def test_words_stand_in_the_place_of_their_media_as_they_are():
     first, second = ref("audio", 1), ref("audio", 2)
     asked = question(parse_prompt("<audio_1>|<audio_2>", {"audio_1": first, "audio_2": second}))
     said = {first.sha256: "{braces} and <image_1>", second.sha256: "two"}
-    shown = in_words(AUDIO, said).apply(asked)
+    shown = in_words("transcript_for_audio", {AUDIO: said}).apply(asked)
     assert shown.prompt_text == ("[audio described in words: {braces} and <image_1>]|[audio described in words: two]")
     assert shown.media == ()
 
@@ -143,12 +143,40 @@ def test_a_donor_stands_under_the_name_of_what_it_replaces():
     )
 
 
-@pytest.mark.parametrize("make", [in_words, with_donor])
+def test_visual_words_stand_for_pictures_and_films_alone():
+    media = {"image_1": ref("image", 1), "video_1": ref("video", 2), "audio_1": ref("audio", 3)}
+    asked = question(parse_prompt("<image_1>|<video_1>|<audio_1>", media))
+    seen = {IMAGE: {media["image_1"].sha256: "A cat."}, VIDEO: {media["video_1"].sha256: "It runs."}}
+    shown = in_words("caption_for_visual", seen).apply(asked)
+    assert shown.prompt_text == (
+        "[image described in words: A cat.]|[video described in words: It runs.]|<audio_1>"
+    )  # fmt: skip
+    assert shown.modalities & set(SENSES) == {AUDIO}
+
+
+@pytest.mark.parametrize("name", IN_WORDS)
+def test_words_are_called_by_the_modalities_that_they_stand_for(name):
+    modalities = IN_WORDS[name]
+    condition = in_words(name, {modality: {"a" * 64: "x"} for modality in modalities})
+    assert (condition.name, tuple(condition.words)) == (name, modalities)
+    foreign = next(modality for modality in SENSES if modality not in modalities)
+    with pytest.raises(ValueError, match=f"no words in the place of {foreign}"):
+        in_words(name, {foreign: {}})
+
+
+def an_image_captioned(sha256: str) -> Condition:
+    return in_words("caption_for_image", {IMAGE: {sha256: "a caption"}})
+
+
+def an_image_replaced(sha256: str) -> Condition:
+    return with_donor(IMAGE, {sha256: ref("image", 9)})
+
+
+@pytest.mark.parametrize("make", [an_image_captioned, an_image_replaced])
 def test_media_without_a_replacement_is_never_shown_as_it_is(make):
     asked = question(parse_prompt("<image_1> <image_2>", {"image_1": ref("image", 1), "image_2": ref("image", 2)}))
-    other = "a caption" if make is in_words else ref("image", 9)
     with pytest.raises(MissingReplacement, match="<image_2>"):
-        make(IMAGE, {ref("image", 1).sha256: other}).apply(asked)
+        make(ref("image", 1).sha256).apply(asked)
 
 
 def test_options_only_shows_the_choices_alone():
@@ -190,22 +218,14 @@ def test_a_condition_applies_where_it_takes_something_away():
     assert not without(AUDIO).applies_to(asked)
 
 
-@given(questions())
-def test_the_study_holds_each_modality_of_the_question_once(asked):
-    study = ablations(asked)
-    names = [condition.name for condition in study]
-    assert names[0] == "full"
-    assert {f"without_{modality.value}" for modality in asked.modalities} == {
-        name for name in names if name.startswith("without")
-    }
-    assert ("options_only" in names) == bool(asked.choices)
-    assert len(set(names)) == len(names)
-
-
 def test_the_fingerprint_knows_the_words_but_not_their_order():
     one, other = {"a" * 64: "x", "b" * 64: "y"}, {"b" * 64: "y", "a" * 64: "x"}
-    assert in_words(IMAGE, one).fingerprint == in_words(IMAGE, other).fingerprint
-    assert in_words(IMAGE, one).fingerprint != in_words(IMAGE, one | {"a" * 64: "z"}).fingerprint
+
+    def fingerprint(texts):
+        return in_words("caption_for_image", {IMAGE: texts}).fingerprint
+
+    assert fingerprint(one) == fingerprint(other)
+    assert fingerprint(one) != fingerprint(one | {"a" * 64: "z"})
     assert (
         Condition(name="c", hidden={AUDIO, IMAGE}).fingerprint == Condition(name="c", hidden={IMAGE, AUDIO}).fingerprint
     )

@@ -1,7 +1,7 @@
 """What every exporter does: write a sealed release into a folder, and read it back."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -39,6 +39,14 @@ class Exporter(Protocol):
 
     def read(self, folder: Path, manifest: Manifest) -> Iterator[ReadRow | Damage]:
         """Read all rows and media."""
+        ...
+
+    def media(self, folder: Path, manifest: Manifest) -> Mapping[str, Callable[[], bytes]]:
+        """By sha256, what reads one medium of a whole export when it is called; nothing is verified.
+
+        Raises:
+            OSError, pyarrow.ArrowException, KeyError, ValueError: The folder is damaged.
+        """
         ...
 
 

@@ -5,7 +5,9 @@ which the rows name: embedded, one of them would fill a row group.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,8 @@ _COLUMNS: dict[str, pa.DataType] = {
 }
 _EMBEDDED = {Modality.IMAGE: "images", Modality.AUDIO: "audios"}
 _FEATURES = {"images": "Image", "audios": "Audio"}
+# Columns of row groups that are held while their media are read one by one.
+_HELD_COLUMNS = 4
 _OMNI = {QuestionKind.CHOICE: "omni_mc", QuestionKind.MULTI_STEP: "omni_mo", QuestionKind.OPEN: "omni_open"}
 
 
@@ -87,6 +91,24 @@ class HuggingFaceExporter:
             except (OSError, pa.ArrowException) as error:
                 yield Damage(place, f"cannot be read as Parquet ({str(error).splitlines()[0]})")
 
+    def media(self, folder: Path, manifest: Manifest) -> Mapping[str, Callable[[], bytes]]:
+        """Videos from their files, all else from the Parquet files, of which few columns of row groups are held."""
+        column_of = lru_cache(maxsize=_HELD_COLUMNS)(_column)
+
+        def embedded(file: Path, group: int, column: str, row: int, place: int) -> bytes:
+            data: bytes = column_of(file, group, column)[row][place]["bytes"].as_py()
+            return data
+
+        found: dict[str, Callable[[], bytes]] = {
+            sha256: (folder / "videos" / file_name(one.media)).read_bytes
+            for sha256, one in manifest.media.items()
+            if one.media.modality is Modality.VIDEO
+        }
+        for file in sorted(folder.glob("*/*.parquet")):
+            for sha256, place in _embedded_places(file):
+                found.setdefault(sha256, partial(embedded, file, *place))
+        return found
+
     def _write_split(
         self, manifest: Manifest, blobs: BlobStore, rows: Sequence[ManifestRow], folder: Path, split: str
     ) -> None:
@@ -101,6 +123,23 @@ class HuggingFaceExporter:
                 for group in groups:
                     records = [_record(rows[place], manifest, blobs) for place in group]
                     writer.write_table(pa.Table.from_pylist(records, schema=_schema()), row_group_size=len(records))
+
+
+def _column(file: Path, group: int, column: str) -> pa.ChunkedArray:
+    with pq.ParquetFile(file) as parquet:
+        return parquet.read_row_group(group, columns=[column]).column(column)
+
+
+def _embedded_places(file: Path) -> Iterator[tuple[str, tuple[int, str, int, int]]]:
+    """sha256, and row group, column, row in the group and place in the row of each embedded medium."""
+    for group in range(pq.read_metadata(file).num_row_groups):
+        for row, parts in enumerate(_column(file, group, "media").to_pylist()):
+            places: Counter[str] = Counter()
+            for part in parts:
+                column = _EMBEDDED.get(Modality(part["modality"]))
+                if column is not None:
+                    yield part["sha256"], (group, column, row, places[column])
+                    places[column] += 1
 
 
 def config_of(question: Question) -> str:

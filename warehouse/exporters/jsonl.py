@@ -1,7 +1,7 @@
 """Flat export: `questions.jsonl`, one question a line, with its media as files under `media/`."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,10 @@ class JsonlExporter:
                 yield _read(json.loads(line), place, folder, manifest)
             except (ValueError, KeyError, TypeError, AttributeError, ValidationError, MisplacedMedia) as error:
                 yield Damage(place, f"is not a question ({_first_line(error)})")
+
+    def media(self, folder: Path, manifest: Manifest) -> Mapping[str, Callable[[], bytes]]:
+        """Each from its file."""
+        return {sha256: (folder / "media" / file_name(one.media)).read_bytes for sha256, one in manifest.media.items()}
 
 
 def _record(row: ManifestRow, manifest: Manifest) -> dict[str, Any]:

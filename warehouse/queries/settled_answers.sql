@@ -9,6 +9,9 @@ SELECT
     first(sent ORDER BY recorded_at, key) AS sent,
     first(input_tokens ORDER BY recorded_at, key) AS input_tokens,
     first(output_tokens ORDER BY recorded_at, key) AS output_tokens,
+    first(reasoning_tokens ORDER BY recorded_at, key) AS reasoning_tokens,
+    first(tokens_by_modality ORDER BY recorded_at, key) AS tokens_by_modality,
+    first(attempts ORDER BY recorded_at, key) AS attempts,
     first(latency_s ORDER BY recorded_at, key) AS latency_s,
     first(cost_usd ORDER BY recorded_at, key) AS cost_usd
 FROM response

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from core.content import Frozen, MediaRef
-from core.errors import InterplayError
+from core.errors import InterplayError, first_problem
 from core.provenance import canonical_json, content_hash
 from core.question import Question
 from core.taxonomy import load_taxonomy
@@ -140,10 +140,8 @@ def read_manifest(data: bytes, place: str) -> Manifest:
     try:
         return Manifest.model_validate_json(data)
     except ValidationError as error:
-        first: dict[str, Any] = dict(error.errors()[0])
-        where = ".".join(str(step) for step in first["loc"]) or "the document"
         raise UnreadableManifest(
-            f"{place} is not a manifest of the format {FORMAT} ({where}: {first['msg']}); get the release again"
+            f"{place} is not a manifest of the format {FORMAT} ({first_problem(error)}); get the release again"
         ) from error
 
 

@@ -3,15 +3,16 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from core.errors import InterplayError, UnknownName
+from core.registry import Entry
 from warehouse.blobs import BlobStore, DamagedBlob, MissingBlob
 from warehouse.database import Database
-from warehouse.exporters.base import ReadRow
+from warehouse.exporters.base import Exporter, ReadRow
 from warehouse.exporters.catalogue import EXPORTERS
 from warehouse.release.export import ABOUT, MANIFEST, SUMS, file_sha256, files_in, sealed_manifest
 from warehouse.release.manifest import (
@@ -27,6 +28,10 @@ from warehouse.release.records import get_release, members_of
 
 class NoExport(InterplayError):
     """A folder that holds no export."""
+
+
+class UnreadableAbout(InterplayError):
+    """An `export.json` that does not name its exporter."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,19 @@ def verify_folder(folder: Path) -> Verified:
         damages += manifest_damages(json.loads(data), MANIFEST)
         damages += _about_damages(folder, manifest, hashlib.sha256(data).hexdigest())
     return Verified(title, hashlib.sha256(data).hexdigest(), len(files), rows, _once(damages))
+
+
+def exporter_of(folder: Path) -> tuple[dict[str, Any], Entry[Callable[[], Exporter]]]:
+    """What `export.json` says, and the exporter that it names.
+
+    Raises:
+        UnreadableAbout: It is missing, damaged, or names an exporter that is not installed.
+    """
+    try:
+        about: dict[str, Any] = json.loads((folder / ABOUT).read_bytes())
+        return about, EXPORTERS[str(about["exporter"]).partition("@")[0]]
+    except (OSError, ValueError, KeyError, TypeError, UnknownName) as error:
+        raise UnreadableAbout(f"does not tell how to read the rows ({type(error).__name__}: {error})") from error
 
 
 def verify_release(database: Database, blobs: BlobStore, name: str, version: str) -> Verified:
@@ -113,10 +131,9 @@ def _file_damages(folder: Path, files: Iterable[str]) -> Iterator[Damage]:
 def _about_damages(folder: Path, manifest: Manifest, manifest_sha256: str) -> Iterator[Damage]:
     """What `export.json` says, and the rows as the exporter that it names reads them."""
     try:
-        about: dict[str, Any] = json.loads((folder / ABOUT).read_bytes())
-        entry = EXPORTERS[str(about["exporter"]).partition("@")[0]]
-    except (OSError, ValueError, KeyError, TypeError, UnknownName) as error:
-        yield Damage(ABOUT, f"does not tell how to read the rows ({type(error).__name__}: {error})")
+        about, entry = exporter_of(folder)
+    except UnreadableAbout as error:
+        yield Damage(ABOUT, str(error))
         return
     if about.get("manifest_sha256") != manifest_sha256:
         yield Damage(MANIFEST, f"its bytes are not those that {ABOUT} names")

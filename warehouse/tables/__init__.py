@@ -1,5 +1,6 @@
 """All tables. Importing this package registers every one with `SQLModel.metadata`."""
 
+from warehouse.tables.caption import Caption, CaptionKind, CaptionState
 from warehouse.tables.item import Decision, Item, ItemRevision, ItemState, RevisionMedia, Verdict
 from warehouse.tables.material import (
     Consent,
@@ -19,6 +20,9 @@ __all__ = [
     "AssetPack",
     "Assignment",
     "AssignmentState",
+    "Caption",
+    "CaptionKind",
+    "CaptionState",
     "Consent",
     "Contributor",
     "Decision",
