@@ -9,15 +9,14 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from core.content import Frozen, Modality
-from core.errors import InterplayError, MissingExtra
-from evaluation.models.sim import stimuli
+from core.errors import InterplayError
+from evaluation.models.sim import spoken_digits, stimuli
 from evaluation.models.sim.gallery import Gallery, LabelledPhoto
 from qc.ground_truth import Materials
 
@@ -117,9 +116,9 @@ def _digit(digit: int) -> _Listed:
         Modality.AUDIO,
         f"a voice that says {digit} in English",
         f"有人用英语说数字{digit}",
+        spoken_digits.MODULE,
         "captcha",
-        "captcha",
-        f"data/{digit}/default.wav",
+        spoken_digits.file_of(digit),
         "BSD-3-Clause",
         "LICENSE, METADATA",
         "Hsiaoming Yang (of the package)",
@@ -195,10 +194,7 @@ def digit_clip(said: Sequence[int], recordings: Mapping[int, Path], seed: int) -
 
 
 def _copied(listed: _Listed, folder: Path) -> DemoMedium:
-    spec = find_spec(listed.module)
-    if spec is None or not spec.submodule_search_locations:
-        raise MissingExtra("The demo", "demo")
-    source = Path(spec.submodule_search_locations[0]) / listed.file
+    source = spoken_digits.package_folder(listed.module, "The demo") / listed.file
     version = metadata.version(listed.package)
     if not source.is_file():
         raise MissingDemoFile(f"{listed.package} {version} has no {listed.file}; install 'interplay[demo]' again")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
@@ -9,8 +10,9 @@ from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 from pydantic import Field, ValidationError
 
 from core.content import Frozen
-from core.errors import InterplayError, UnknownName
+from core.errors import InterplayError, UnknownName, first_problem
 from core.provenance import content_hash
+from evaluation.models.omni.capabilities import Capability, capability_for
 
 PROJECT_PREFIX = "project:"
 
@@ -32,10 +34,18 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _HIDDEN = "***"
+_SHORTEST_SECRET = 6
 
 
 class BadModelSettings(InterplayError):
     """A `[models.NAME]` table that cannot be read."""
+
+
+class Price(Frozen):
+    """US dollars for a million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
 
 
 class ModelSpec(Frozen):
@@ -49,6 +59,9 @@ class ModelSpec(Frozen):
             tokens and passwords in them are used and never stored; better still, leave them in the environment.
         panel: Whether `qc run` asks it when no model is named.
         generate: Fields of Inspect AI's `GenerateConfig` (temperature, max_tokens, reasoning_tokens, max_retries, ...).
+        endpoint: The row of `capabilities` that says what the server takes; else it follows from the provider.
+        delivery: What differs from that row (frames, mixed, ...).
+        price: For costs and budgets; else what Inspect AI knows.
     """
 
     name: str
@@ -56,7 +69,20 @@ class ModelSpec(Frozen):
     family: str
     arguments: Mapping[str, Any] = {}
     generate: Mapping[str, Any] = {}
+    endpoint: str | None = None
+    delivery: Mapping[str, Any] = {}
+    price: Price | None = None
     panel: bool = False
+
+    @cached_property
+    def capability(self) -> Capability:
+        """What its server takes.
+
+        Raises:
+            UnknownName: `endpoint` names no row.
+            BadCapability: `delivery` cannot be read.
+        """
+        return capability_for(self.provider, self.endpoint, self.delivery)
 
     @property
     def request_identity(self) -> dict[str, Any]:
@@ -69,7 +95,12 @@ class ModelSpec(Frozen):
             "provider": self.provider,
             "arguments": _without_secrets(self.arguments),
             "generate": _without_secrets(generate),
+            "delivery": self.capability.identity,
         }
+
+    def seed_of(self, replicate: int) -> int | None:
+        """The seed of a repeated asking; None for the first, which has the seed of `generate` if there is one."""
+        return int(self.generate.get("seed") or 0) + replicate if replicate else None
 
     @property
     def fingerprint(self) -> str:
@@ -84,7 +115,9 @@ class ModelSpec(Frozen):
     def hide_secrets(self, text: str) -> str:
         """The text with the secrets of this model's settings masked: providers repeat them in their errors."""
         for secret in sorted(set(_secrets([self.arguments, self.generate])), key=len, reverse=True):
-            text = text.replace(secret, _HIDDEN)
+            # The placeholder key of a local server ("x", "EMPTY") is none, and would blot out words.
+            if len(secret) >= _SHORTEST_SECRET:
+                text = text.replace(secret, _HIDDEN)
         return text
 
     def resolved_arguments(self, project_root: Path) -> dict[str, Any]:
@@ -119,13 +152,9 @@ def _find(name: str, settings: Mapping[str, Mapping[str, Any]]) -> ModelSpec:
 
 
 def _problem(error: ValidationError) -> str:
-    first = error.errors()[0]
-    where = ".".join(str(step) for step in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return f"unknown field {where!r}; known: {', '.join(sorted(ModelSpec.model_fields.keys() - {'name'}))}"
-    if where == "provider":
+    if error.errors()[0]["loc"] == ("provider",):
         return "'provider' must be Inspect AI's provider/model, as 'google/gemini-2.5-flash'"
-    return f"{where}: {first['msg']}" if where else first["msg"]
+    return first_problem(error, ModelSpec.model_fields.keys() - {"name"})
 
 
 def _without_secrets(value: Any) -> Any:

@@ -48,7 +48,10 @@ def test_a_name_that_is_neither_offers_the_nearest(name):
     [
         ({"providr": "a/b"}, r"\[models.x\] in interplay.toml: 'provider' must be Inspect AI's provider/model"),
         ({"provider": "gpt"}, "'provider' must be Inspect AI's provider/model, as 'google/gemini-2.5-flash'"),
-        ({"provider": "a/b", "temperature": 1}, "unknown field 'temperature'; known: arguments, family, generate, "),
+        (
+            {"provider": "a/b", "temperature": 1},
+            "unknown field 'temperature'; known: arguments, delivery, endpoint, family, ",
+        ),
         (
             {"provider": "a/b", "panel": "perhaps"},
             r"\[models.x\] in interplay.toml: panel: Input should be a valid bool",

@@ -1,15 +1,30 @@
+import io
 import itertools
 from collections import Counter
 
+import hypothesis.strategies as st
 import numpy as np
 import pytest
+from hypothesis import given
+from PIL import Image
 from scipy.stats import binom
 
 from core.content import Modality
 from core.media.errors import MediaError
+from core.media.video import iter_frames
 from evaluation.models.sim import stimuli
+from evaluation.models.sim.gallery import Gallery
 from evaluation.models.sim.grammar import CAPTIONS, HINT, PHOTO_CAPTION, Ask, AskKind, Hearing, Sight, ask_text
-from evaluation.models.sim.member import Knobs, Member, Perceiver, SeenMedia, SimulatedFailure, SimulatedTimeout
+from evaluation.models.sim.member import (
+    BadKnobs,
+    Knobs,
+    Member,
+    Perceiver,
+    SeenMedia,
+    SimulatedFailure,
+    SimulatedTimeout,
+    read_knobs,
+)
 from interplay.demo_media import collect, digit_clip, digits, gallery, photos
 
 K = 4
@@ -42,6 +57,27 @@ def voices(media):
 @pytest.fixture(scope="module")
 def grid(media):
     return image(stimuli.grid_picture([photo.path for photo in photos(media)[:4]]))
+
+
+@pytest.fixture(scope="module")
+def printed():
+    return image(stimuli.number_picture("5093", np.random.default_rng(2)))
+
+
+@pytest.fixture(scope="module")
+def film():
+    return video(stimuli.numbers_video("811", np.random.default_rng(2)))
+
+
+@pytest.fixture(scope="module")
+def code(media):
+    return audio(digit_clip([0, 4, 7], digits(media), seed=1))
+
+
+def as_png(pixels):
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, "PNG")
+    return out.getvalue()
 
 
 def image(data):
@@ -174,6 +210,29 @@ class TestAnswers:
             Member(Knobs(), perceiver).answer([f"[{shown}] [{heard}]\n{question(ask, language, '')}"]).text == "a bee"
         )
 
+    @pytest.mark.parametrize(
+        ("language", "seen", "heard"),
+        [
+            (
+                "en",
+                "Describe this image in words for somebody who cannot see it: all of it.",
+                "Put this recording into words for somebody who cannot hear it.",
+            ),
+            ("zh", "请为看不到这张图片的人用文字描述它：全部。", "请为听不到这段录音的人把它写成文字。"),
+        ],
+    )
+    def test_a_description_stands_in_for_what_it_describes(
+        self, perceiver, images, voices, grid, language, seen, heard
+    ):
+        member = Member(Knobs(), perceiver)
+        caption, transcript = member.answer([images[5], seen]).text, member.answer([voices[2], heard]).text
+        for parts in ([images[5], f"[{transcript}]"], [f"[{caption}]", voices[2]], [f"[{caption}] [{transcript}]"]):
+            assert member.answer([*parts, question(SUM, language)]).text[-1] == "D"
+        placed = Ask(kind=AskKind.PLACED, place=3)
+        words = member.answer([grid, seen]).text
+        there, told = (member.answer([part, question(placed, language, "")]).text for part in (grid, f"[{words}]"))
+        assert there == told
+
     def test_media_that_hold_something_else_do_not_help(self, perceiver, grid, media):
         beeps = audio(stimuli.wav(stimuli.beeps(3, np.random.default_rng(0))))
         ask = Ask(kind=AskKind.POINTED, hearing=Hearing.NUMBER)
@@ -190,15 +249,72 @@ class TestAnswers:
 
 
 class TestCanaries:
-    def test_report_in_the_order_received(self, perceiver, media, images):
-        code = audio(digit_clip([4, 0, 7], digits(media), seed=1))
-        film = video(stimuli.flashes_video(2, np.random.default_rng(0)))
+    def test_report_in_the_order_received(self, perceiver, printed, code, film):
         member = Member(Knobs(), perceiver)
         for language, nothing in (("en", "none"), ("zh", "无")):
             text = ask_text(Ask(kind=AskKind.REPORT), language)
-            assert member.answer([text, images[5], code]).text == "5, 407"
-            assert member.answer([text, code, images[5], film]).text == "407, 5, 2"
+            assert member.answer([text, printed, code]).text == "5093, 047"
+            assert member.answer([text, code, printed, film]).text == "047, 5093, 811"
             assert member.answer([text]).text == nothing
+
+    def test_a_part_that_is_lost_is_missing_from_the_report(self, perceiver, printed, code, film):
+        parts = [ask_text(Ask(kind=AskKind.REPORT), "en"), film, printed, code]
+        for dropped, left in (("audio", "811, 5093"), ("image", "811, 047"), ("video", "5093, 047")):
+            assert Member(Knobs(dropped={dropped}), perceiver).answer(parts).text == left
+
+    def test_a_medium_without_a_number_has_its_entry(self, perceiver, images, code):
+        beeps = audio(stimuli.wav(stimuli.beeps(3, np.random.default_rng(0))))
+        flashes = video(stimuli.flashes_video(2, np.random.default_rng(0)))
+        text = ask_text(Ask(kind=AskKind.REPORT), "en")
+        assert (
+            Member(Knobs(), perceiver).answer([text, images[5], code, beeps, flashes]).text == "none, 047, none, none"
+        )
+
+    @pytest.mark.parametrize("language", ["en", "zh"])
+    def test_each_number_can_be_asked_for_alone(self, perceiver, printed, code, film, language):
+        parts = [film, code, printed]
+        for kind, answer in ((AskKind.PRINTED, "5093"), (AskKind.SHOWN, "811"), (AskKind.SPOKEN, "047")):
+            assert Member(Knobs(), perceiver).answer([*parts, ask_text(Ask(kind=kind), language)]).text == answer
+
+    def test_several_numbers_in_one_question(self, perceiver, printed, code, film):
+        text = "What number is printed in the image, which digits are spoken, and which digits does the video show?"
+        assert Member(Knobs(), perceiver).answer([printed, film, code, text]).text == "5093, 047, 811"
+
+    def test_a_wrong_figure_is_the_same_in_every_call(self, perceiver, printed, film):
+        wrong = Member(Knobs(perception=0), perceiver)
+        text = ask_text(Ask(kind=AskKind.REPORT), "en")
+        read, shown = wrong.answer([printed, film, text]).text.split(", ")
+        assert all(seen != there for seen, there in zip(read + shown, "5093811", strict=True))
+        assert wrong.answer([film, printed, text]).text == f"{shown}, {read}"
+
+    def test_frames_are_a_video_and_pictures_are_pictures(self, perceiver, film):
+        frames = tuple(as_png(pixels) for _, pixels in iter_frames(film.data, at_hz=2))
+        listed = SeenMedia(modality=Modality.VIDEO, media_type="image/*", frames=frames)
+        text = ask_text(Ask(kind=AskKind.REPORT), "en")
+        assert Member(Knobs(), perceiver).answer([listed, text]).text == "811"
+        assert Member(Knobs(dropped={"video"}), perceiver).answer([listed, text]).text == "none"
+        entries = Member(Knobs(), perceiver).answer([*map(image, frames), text]).text.split(", ")
+        assert len(entries) == len(frames)
+        assert set(entries) == {"none", "8", "1"}
+
+    @pytest.mark.parametrize(
+        "note",
+        [
+            "[The next {} pictures are frames of <video_1>, shown at 0, 1 s.]\n",
+            "[以下 {} 张图片是 <video_1> 的画面，依次取自第 0、1 秒。]\n",
+        ],
+    )
+    def test_pictures_that_are_announced_as_frames_are_a_video(self, perceiver, film, printed, note):
+        frames = [image(as_png(pixels)) for _, pixels in iter_frames(film.data, at_hz=2)]
+        parts = [printed, note.format(len(frames)), *frames, printed, ask_text(Ask(kind=AskKind.REPORT), "en")]
+        assert Member(Knobs(), perceiver).answer(parts).text == "5093, 811, 5093"
+        # They are pictures all the same: an endpoint that loses pictures loses them.
+        assert Member(Knobs(dropped={"image"}), perceiver).answer(parts).text in {"none", "无"}
+
+    def test_a_film_with_sound_has_an_entry_for_each(self, perceiver, media):
+        sound = stimuli.spoken([digits(media)[digit] for digit in (2, 6)], np.random.default_rng(0))
+        film = video(stimuli.numbers_video("35", np.random.default_rng(0), sound))
+        assert Member(Knobs(), perceiver).answer([film, ask_text(Ask(kind=AskKind.REPORT), "en")]).text == "35, 26"
 
     def test_other_words_and_a_dropping_endpoint(self, perceiver, media, images):
         code = audio(digit_clip([9, 2], digits(media), seed=1))
@@ -319,9 +435,55 @@ class TestKnobs:
                 dropping = Member(Knobs(seed=seed, dropped={dropped}), perceiver)
                 assert dropping.answer(parts) == Member(Knobs(seed=seed), perceiver).answer(kept)
 
+    @pytest.mark.parametrize(
+        ("kind", "error", "status"),
+        [
+            ("429", Exception, 429),
+            ("500", Exception, 500),
+            ("timeout", TimeoutError, None),
+            ("hang", TimeoutError, None),
+            ("cut", ConnectionError, None),
+            ("garbage", ValueError, None),
+        ],
+    )
+    def test_each_failure_is_the_error_that_a_real_client_raises(self, perceiver, kind, error, status):
+        with pytest.raises(SimulatedFailure) as raised:
+            Member(Knobs(error_rate=1, errors=kind), perceiver).answer(["Hello"])
+        assert isinstance(raised.value, error)
+        assert (raised.value.kind, raised.value.status_code) == (kind, status)
+
+    @given(st.integers(0, 5000), st.sampled_from(["en", "zh"]))
+    def test_an_answer_is_filled_up_to_its_size_in_front(self, perceiver, size, language):
+        text = HINT[language].format(answer="17")
+        short = Member(Knobs(), perceiver).answer([text]).text
+        filled = Member(Knobs(answer_bytes=size), perceiver).answer([text]).text
+        assert len(filled.encode()) == max(size, len(short.encode()))
+        assert filled.endswith(short)
+
     def test_single_values_from_a_command_line_are_taken(self):
         knobs = Knobs.model_validate({"dropped": "audio", "errors": 429})
         assert (knobs.dropped, knobs.errors) == ({Modality.AUDIO}, ("429",))
+
+
+def test_unknown_and_impossible_knobs_are_named():
+    with pytest.raises(BadKnobs, match=r"here: unknown knob 'percepton'; did you mean 'perception'\?"):
+        read_knobs({"percepton": 1}, "here")
+    with pytest.raises(BadKnobs, match=r"here: perception: .*less than or equal to 1"):
+        read_knobs({"perception": 2}, "here")
+
+
+class TestWithoutPhotos:
+    def test_digits_are_all_that_it_knows(self, media, grid, voices, printed, tmp_path):
+        bare = Gallery.build([], digits(media))
+        bare.save(tmp_path / "bare.npz")
+        loaded = Gallery.load(tmp_path / "bare.npz")
+        assert (loaded.labels_en, loaded.photos.shape[0]) == ((), 0)
+        member = Member(Knobs(perception=0.5), loaded)
+        assert member.answer([grid, question(Ask(kind=AskKind.PICTURE), options="")]).text == "cannot tell"
+        member = Member(Knobs(), loaded)
+        ask = Ask(kind=AskKind.POINTED, hearing=Hearing.NUMBER)
+        assert member.answer([voices[3], grid, question(ask, "zh", options="")]).text == "无法判断"
+        assert member.answer([voices[3], printed, ask_text(Ask(kind=AskKind.REPORT), "en")]).text == "3, 5093"
 
 
 class TestDeterminism:

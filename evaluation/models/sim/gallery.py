@@ -57,7 +57,7 @@ class Gallery:
         """Look at each photo and listen to each digit once.
 
         Args:
-            photos: Photos to know.
+            photos: Photos to know; there may be none.
             digits: Digit to a recording of that one word.
 
         Raises:
@@ -68,7 +68,9 @@ class Gallery:
         return cls(
             labels_en=tuple(photo.label_en for photo in known),
             labels_zh=tuple(photo.label_zh for photo in known),
-            photos=np.stack([thumbnail(load_image(photo.path)) for photo in known]),
+            photos=np.array([thumbnail(load_image(photo.path)) for photo in known], np.float32).reshape(
+                -1, 3 * _THUMBNAIL_PX**2
+            ),
             digits=np.repeat(np.array(list(voices), np.int64), [len(rows) for rows in voices.values()]),
             voices=np.concatenate(list(voices.values())),
         )
@@ -78,8 +80,8 @@ class Gallery:
         with file.open("wb") as out:
             np.savez(
                 out,
-                labels_en=np.array(self.labels_en),
-                labels_zh=np.array(self.labels_zh),
+                labels_en=np.array(self.labels_en, np.str_),
+                labels_zh=np.array(self.labels_zh, np.str_),
                 photos=self.photos,
                 digits=self.digits,
                 voices=self.voices,
@@ -112,6 +114,8 @@ class Gallery:
 
     def recognise(self, photo: Image.Image) -> int | None:
         """The row of the photo that this is, or None if it is like none of them."""
+        if not len(self.photos):
+            return None
         likeness = self.photos @ thumbnail(photo)
         best = int(likeness.argmax())
         return best if likeness[best] >= _LEAST_LIKENESS else None

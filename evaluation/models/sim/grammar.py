@@ -41,7 +41,11 @@ class AskKind(StrEnum):
     HEARD = "heard"
     PLACED = "placed"
     PICTURE = "picture"
+    PRINTED = "printed"
+    SHOWN = "shown"
+    SPOKEN = "spoken"
     REPORT = "report"
+    DESCRIBE = "describe"
 
 
 class Ask(Frozen):
@@ -65,9 +69,9 @@ TERMS: Mapping[Sight | Hearing, Mapping[Language, str]] = {
 ASKS: Mapping[AskKind, Mapping[Language, str]] = {
     AskKind.REPORT: {
         "en": "For each image, video or recording, in the order in which you received them, write one entry: the "
-        "number of bright dots in an image, the number of white flashes in a video, the digits spoken in a recording. "
+        "number printed in an image, the digits shown one after another in a video, the digits spoken in a recording. "
         "Separate the entries with commas. If you received nothing, write none.",
-        "zh": "请按收到的顺序，为每个图片、视频或录音写一项：图片中亮点的个数、视频中白色闪光的次数、录音中说出的数字。"
+        "zh": "请按收到的顺序，为每个图片、视频或录音写一项：图片上印着的数字、视频中依次出现的数字、录音中说出的数字。"
         "各项用逗号分开。如果什么也没有收到，请写“无”。",
     },
     AskKind.SUM: {
@@ -86,6 +90,9 @@ ASKS: Mapping[AskKind, Mapping[Language, str]] = {
     AskKind.HEARD: {"en": "What is {hearing}?", "zh": "{hearing}是多少？"},
     AskKind.PLACED: {"en": "What does photo {place} show?", "zh": "第{place}张照片里是什么？"},
     AskKind.PICTURE: {"en": "What does the picture show?", "zh": "图片里是什么？"},
+    AskKind.PRINTED: {"en": "What number is printed in the image?", "zh": "图片上印着的数字是什么？"},
+    AskKind.SHOWN: {"en": "Which digits does the video show?", "zh": "视频中依次出现了哪些数字？"},
+    AskKind.SPOKEN: {"en": "Which digits are spoken?", "zh": "录音中说了哪些数字？"},
 }
 HINT: Mapping[Language, str] = {"en": "Hint: the answer is {answer}.", "zh": "提示：答案是{answer}。"}
 CAPTIONS: Mapping[Sight | Hearing, Mapping[Language, str]] = {
@@ -98,17 +105,28 @@ PHOTO_CAPTION: Mapping[Language, str] = {"en": "Photo {place} shows {label}.", "
 STEP: Mapping[Language, str] = {"en": "Step {place}: {text}", "zh": "步骤{place}：{text}"}
 
 # Looser wordings of single questions, as delivery canaries use them; several in one text are answered in text order.
+# Those for digits take in the wording of their templates.
 _LOOSE: tuple[tuple[str, Ask], ...] = (
     (r"\bdots\b|\bdiscs\b|亮点|圆点", Ask(kind=AskKind.SEEN, sight=Sight.DOTS)),
     (r"\bflashes\b|闪光", Ask(kind=AskKind.SEEN, sight=Sight.FLASHES)),
     (r"\bbeeps\b|\btones\b|提示音", Ask(kind=AskKind.HEARD, hearing=Hearing.BEEPS)),
     (
-        r"\b(?:digits?|numbers?|code(?: ?words?)?)\b[^.?!]{0,40}\b(?:spoken|says?|said|hear|heard)\b"
+        r"\b(?:numbers?|digits?)\b[^.?!,]{0,20}\b(?:printed|written)\b|(?:印|写)[^。？！，]{0,6}数字",
+        Ask(kind=AskKind.PRINTED),
+    ),
+    (r"\b(?:numbers?|digits?)\b[^.?!,]{0,30}\b(?:video|shown?)\b|视频[^。？！，]{0,12}数字", Ask(kind=AskKind.SHOWN)),
+    (
+        r"\b(?:digits?|numbers?|code(?: ?words?)?)\b[^.?!,]{0,40}\b(?:spoken|says?|said|hear|heard)\b"
         r"|\b(?:spoken|hear|heard|repeat)\b[^.?!]{0,40}\b(?:digits?|numbers?|code(?: ?words?)?)\b"
         r"|(?:听|说|念|读|复述)[^。？！]{0,20}(?:数字|口令|暗号)|(?:数字|口令|暗号)[^。？！]{0,20}(?:听|说)",
-        Ask(kind=AskKind.HEARD, hearing=Hearing.NUMBER),
+        Ask(kind=AskKind.SPOKEN),
     ),
 )
+# How somebody is asked for a caption or a transcript.
+_DESCRIBE = re.compile(r"\bin(?:to)? words for somebody who cannot (?:see|hear)\b|请为(?:看|听)不到", re.IGNORECASE)
+# What stands before pictures that are frames of a video.
+_FRAMES = re.compile(r"\[The next (\d+) pictures are frames of |\[以下 ?(\d+) ?张图片是 ", re.IGNORECASE)
+_READ_LOOSELY = frozenset({AskKind.PRINTED, AskKind.SHOWN, AskKind.SPOKEN})
 _NONE = re.compile(r"\bnone\b|[“「\"']无[”」\"']", re.IGNORECASE)
 _PREFIX = re.compile(r"\banswer\s*:|答案[:：]", re.IGNORECASE)
 _CHOICE = re.compile(r"^\s*(?:[(（]([A-Z])[)）]|([A-Z])\s*[.．:：、)）])\s*(\S.*?)\s*$", re.MULTILINE)
@@ -191,8 +209,18 @@ def _choices(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(found) if len(found) > 1 else ()
 
 
+def frames_announced(text: str) -> int:
+    """How many of the pictures that follow a text are frames of one video; 0 when it announces none."""
+    found = list(_FRAMES.finditer(text))
+    return int(found[-1][1] or found[-1][2]) if found else 0
+
+
 def _asks(text: str) -> tuple[Ask, ...]:
+    if _DESCRIBE.search(text):
+        return (Ask(kind=AskKind.DESCRIBE),)
     for kind, forms in ASKS.items():
+        if kind in _READ_LOOSELY:
+            continue
         for found in _found(forms.values(), text):
             return (_ask(kind, found),)
     loose = [(hit.start(), ask) for pattern, ask in _LOOSE if (hit := re.search(pattern, text, re.IGNORECASE))]

@@ -5,25 +5,37 @@ the same reply whatever was asked before.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from threading import Lock
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from core.content import Frozen, Modality
+from core.errors import InterplayError, UnknownName, first_problem
 from evaluation.models.sim.chance import pick, share
 from evaluation.models.sim.gallery import Gallery
-from evaluation.models.sim.grammar import STEP, Ask, AskKind, Language, Understood, read
+from evaluation.models.sim.grammar import STEP, Ask, AskKind, Language, Understood, frames_announced, read
 from evaluation.models.sim.misperception import Senses
-from evaluation.models.sim.percepts import Percept, perceive
+from evaluation.models.sim.percepts import Percept, perceive, perceive_frames
 from evaluation.models.sim.reasoning import NOTHING, Known, know, work_out
 
-ErrorKind = Literal["429", "500", "timeout"]
+ErrorKind = Literal["429", "500", "timeout", "hang", "cut", "garbage"]
+
+MOST_RETRIES = 5
+"""After so many failures of one call in a row, the next attempt counts as a new call."""
 
 _REFUSAL: dict[Language, str] = {"en": "I'm sorry, but I can't help with that.", "zh": "抱歉，我无法回答这个问题。"}
 _UNSURE: dict[Language, str] = {"en": "cannot tell", "zh": "无法判断"}
 _ANSWER: dict[Language, str] = {"en": "Answer: {answer}", "zh": "答案：{answer}"}
+_FILLER = "Let me look and listen again.\n"
+_TOKENS = {Modality.IMAGE: 256, Modality.AUDIO: 128, Modality.VIDEO: 512}
+
+
+class BadKnobs(InterplayError):
+    """Settings that are no knobs of a simulated member."""
 
 
 class Knobs(Frozen):
@@ -38,9 +50,13 @@ class Knobs(Frozen):
         refusal: That the member refuses.
         truncation: That its reply is cut in the middle.
         error_rate: That an attempt fails.
-        errors: The kinds of failures.
+        errors: The kinds of failures: status 429 and 500, a gateway's timeout, no answer ever (hang), a connection that
+            breaks in the middle of the reply (cut), and a reply that is no JSON (garbage).
         dropped: Modalities whose parts the endpoint loses without a word.
         strict_steps: Whether, once a step cannot be worked out, this and all later steps say so instead of guessing.
+        latency_s: How long each call takes at least.
+        retry_after_s: What a 429 of the server asks callers to wait.
+        answer_bytes: Size that answers are filled up to, in front of what they say.
     """
 
     seed: int = 0
@@ -54,6 +70,9 @@ class Knobs(Frozen):
     errors: tuple[ErrorKind, ...] = Field(default=("429", "500", "timeout"), min_length=1)
     dropped: frozenset[Modality] = frozenset()
     strict_steps: bool = False
+    latency_s: float = Field(default=0.0, ge=0)
+    retry_after_s: float = Field(default=1.0, ge=0)
+    answer_bytes: int = Field(default=0, ge=0)
 
     @field_validator("errors", "dropped", mode="before")
     @classmethod
@@ -63,12 +82,35 @@ class Knobs(Frozen):
         return [str(each) for each in values]
 
 
+def read_knobs(table: Mapping[str, Any], place: str) -> Knobs:
+    """Knobs by name, as settings and command lines give them; `place` says where they stand.
+
+    Raises:
+        BadKnobs: One of them is unknown or has an impossible value.
+    """
+    for name in table:
+        if name not in Knobs.model_fields:
+            raise BadKnobs(f"{place}: {UnknownName('knob', name, Knobs.model_fields)}")
+    try:
+        return Knobs.model_validate(table)
+    except ValidationError as error:
+        raise BadKnobs(f"{place}: {first_problem(error)}") from error
+
+
 class SeenMedia(Frozen):
-    """A piece of media as it arrived."""
+    """A piece of media as it arrived: one file, or for a video its frames, each a picture file, and no sound."""
 
     modality: Modality
     media_type: str
-    data: bytes = Field(repr=False)
+    data: bytes = Field(default=b"", repr=False)
+    frames: tuple[bytes, ...] = Field(default=(), repr=False)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of the file; of the frames, over the sha256 of each."""
+        if not self.frames:
+            return hashlib.sha256(self.data).hexdigest()
+        return hashlib.sha256(b"".join(hashlib.sha256(frame).digest() for frame in self.frames)).hexdigest()
 
 
 class Reply(Frozen):
@@ -79,16 +121,33 @@ class Reply(Frozen):
 
 
 class SimulatedFailure(Exception):
-    """The endpoint failed instead of answering: status 429 or 500; `attempt` counts from 0."""
+    """The endpoint failed instead of answering; `status_code` if it is one, and `attempt` counts from 0."""
 
     def __init__(self, kind: ErrorKind, attempt: int) -> None:
         super().__init__(f"simulated failure: {kind} at attempt {attempt + 1}")
+        self.kind = kind
         self.attempt = attempt
-        self.status_code = None if kind == "timeout" else int(kind)
+        self.status_code = int(kind) if kind.isdigit() else None
 
 
 class SimulatedTimeout(SimulatedFailure, TimeoutError):
-    """The endpoint did not answer in time."""
+    """The endpoint did not answer in time, or not at all."""
+
+
+class SimulatedDisconnect(SimulatedFailure, ConnectionError):
+    """The connection broke in the middle of the reply."""
+
+
+class SimulatedGarbage(SimulatedFailure, ValueError):
+    """The reply was no JSON."""
+
+
+_FAILURES: Mapping[ErrorKind, type[SimulatedFailure]] = {
+    "timeout": SimulatedTimeout,
+    "hang": SimulatedTimeout,
+    "cut": SimulatedDisconnect,
+    "garbage": SimulatedGarbage,
+}
 
 
 class Perceiver:
@@ -97,21 +156,46 @@ class Perceiver:
     def __init__(self, gallery: Gallery) -> None:
         self.gallery = gallery
         self._perceived: dict[tuple[Modality, str], Percept] = {}
-        self._looking = Lock()
+        self._looking: defaultdict[tuple[Modality, str], Lock] = defaultdict(Lock)
 
-    def __call__(self, media: SeenMedia) -> tuple[str, Percept]:
-        """The sha256 of the media and what is in it.
+    def __call__(self, media: SeenMedia) -> Percept:
+        """What is in it.
 
         Raises:
             MediaError: The bytes cannot be read as that modality.
         """
-        digest = hashlib.sha256(media.data).hexdigest()
-        key = (media.modality, digest)
+        key = (media.modality, media.sha256)
         if key not in self._perceived:
-            with self._looking:
+            with self._looking[key]:
                 if key not in self._perceived:
-                    self._perceived[key] = perceive(media.modality, media.data, self.gallery)
-        return digest, self._perceived[key]
+                    self._perceived[key] = self._perceive(media)
+        return self._perceived[key]
+
+    def _perceive(self, media: SeenMedia) -> Percept:
+        if media.frames:
+            return perceive_frames(media.frames, self.gallery)
+        return perceive(media.modality, media.data, self.gallery)
+
+
+def with_videos(parts: Sequence[str | SeenMedia]) -> list[str | SeenMedia]:
+    """The parts, where pictures that a text announces as the frames of a video are that video."""
+    joined: list[str | SeenMedia] = []
+    frames: list[SeenMedia] = []
+    awaited = 0
+    for part in parts:
+        if isinstance(part, SeenMedia) and part.modality is Modality.IMAGE and awaited:
+            frames.append(part)
+            awaited -= 1
+            if awaited:
+                continue
+            pictures = tuple(frame.data for frame in frames)
+            joined.append(SeenMedia(modality=Modality.VIDEO, media_type=part.media_type, frames=pictures))
+            frames = []
+            continue
+        joined.extend(frames)
+        frames, awaited = [], frames_announced(part) if isinstance(part, str) else 0
+        joined.append(part)
+    return joined + frames
 
 
 class Member:
@@ -122,7 +206,7 @@ class Member:
         self._perceiver = gallery if isinstance(gallery, Perceiver) else Perceiver(gallery)
 
     def answer(self, parts: Sequence[str | SeenMedia], replicate_key: str = "", attempt: int = 0) -> Reply:
-        """Reply to text and media in the order sent.
+        """Reply to text and media in the order sent, or fail.
 
         Args:
             parts: What was sent.
@@ -133,21 +217,47 @@ class Member:
             SimulatedFailure: By `error_rate`.
             MediaError: A part cannot be decoded.
         """
+        kind = self.failure(self.call_key(parts), replicate_key, attempt)
+        if kind is not None:
+            raise _FAILURES.get(kind, SimulatedFailure)(kind, attempt)
+        return self.reply(parts, replicate_key)
+
+    def reply(self, parts: Sequence[str | SeenMedia], replicate_key: str = "") -> Reply:
+        """What `answer` gives where it does not fail.
+
+        Raises:
+            MediaError: A part cannot be decoded.
+        """
         call = self.call_key(parts)
-        if self._happens("error", self.knobs.error_rate, call, replicate_key, attempt):
-            kind = pick(self.knobs.errors, self.knobs.seed, "kind", call, replicate_key, attempt)
-            raise (SimulatedTimeout if kind == "timeout" else SimulatedFailure)(kind, attempt)
-        received = self.received(parts)
-        perceived = [self._perceiver(part) for part in received if isinstance(part, SeenMedia)]
+        received = with_videos(self.received(parts))
+        percepts = [
+            self._senses(part.sha256, replicate_key).blur(self._perceiver(part))
+            for part in received
+            if isinstance(part, SeenMedia)
+        ]
         said = read("\n".join(part for part in received if isinstance(part, str)))
         if self._happens("refusal", self.knobs.refusal, call, replicate_key):
             return Reply(text=_REFUSAL[said.language], stop="content_filter")
-        percepts = [self._senses(digest, replicate_key).blur(percept) for digest, percept in perceived]
         labels = self._perceiver.gallery.labels(said.language)
         reply = _Answering(self.knobs, labels, said, know(percepts, labels, said), f"{call}/{replicate_key}").reply()
         if self._happens("truncation", self.knobs.truncation, call, replicate_key):
             return Reply(text=reply[: len(reply) // 2], stop="max_tokens")
-        return Reply(text=reply, stop="stop")
+        return Reply(text=_filled_up(reply, self.knobs.answer_bytes), stop="stop")
+
+    def failure(self, call: str, replicate_key: str = "", attempt: int = 0) -> ErrorKind | None:
+        """How this attempt at a call (see `call_key`) fails, or None."""
+        if not self._happens("error", self.knobs.error_rate, call, replicate_key, attempt):
+            return None
+        return pick(self.knobs.errors, self.knobs.seed, "kind", call, replicate_key, attempt)
+
+    def perceive(self, part: str | SeenMedia) -> None:
+        """Look at or listen to a part now, as far as it is received, for `reply` to use later.
+
+        Raises:
+            MediaError: It cannot be decoded.
+        """
+        if isinstance(part, SeenMedia) and part.modality not in self.knobs.dropped:
+            self._perceiver(part)
 
     def received(self, parts: Sequence[str | SeenMedia]) -> list[str | SeenMedia]:
         """The parts that the endpoint does not lose."""
@@ -155,9 +265,7 @@ class Member:
 
     def call_key(self, parts: Sequence[str | SeenMedia]) -> str:
         """sha256 over what is received, in order."""
-        pieces = [
-            part if isinstance(part, str) else hashlib.sha256(part.data).digest() for part in self.received(parts)
-        ]
+        pieces = [part if isinstance(part, str) else bytes.fromhex(part.sha256) for part in self.received(parts)]
         return hashlib.sha256(repr(pieces).encode()).hexdigest()
 
     def _happens(self, what: str, rate: float, *keys: object) -> bool:
@@ -216,7 +324,7 @@ class _Answering:
 
     def _domain(self, ask: Ask | None) -> list[str]:
         if ask is not None and ask.kind in (AskKind.POINTED, AskKind.PLACED, AskKind.PICTURE):
-            return list(self.labels)
+            return list(self.labels) or [_UNSURE[self.said.language]]
         return [str(number) for number in range((ask.modulus if ask else None) or 10)]
 
     def _guess(self, options: Sequence[str], name: str, *, may_prefer_place: bool = False) -> str:
@@ -230,6 +338,16 @@ class _Answering:
         if may_prefer_place and share(knobs.seed, "by place", self.call, name) < knobs.position_bias:
             return options[int(share(knobs.seed, "favourite place") * len(options))]
         return pick(options, knobs.seed, "guess", self.call, name)
+
+
+def token_count(part: str | SeenMedia) -> int:
+    """A rough number of tokens, as usage reports it."""
+    return len(part) // 4 + 1 if isinstance(part, str) else _TOKENS[part.modality]
+
+
+def _filled_up(answer: str, byte_count: int) -> str:
+    missing = byte_count - len(answer.encode())
+    return (_FILLER * (missing // len(_FILLER) + 1))[:missing] + answer if missing > 0 else answer
 
 
 def _folded(text: str) -> str:

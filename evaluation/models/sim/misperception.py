@@ -1,4 +1,4 @@
-"""Senses that are not perfect: each count, digit and photo is right with a stated probability."""
+"""Senses that are not perfect: each count, digit, figure and photo is right with a stated probability."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,6 +30,7 @@ class Senses:
                     "dots": self._count(percept.dots, "dots"),
                     "photo": self._row(percept.photo, "photo", self.photo_count),
                     "tiles": self._rows(percept.tiles, "tile", self.photo_count),
+                    "number": None if percept.number is None else self._figures(percept.number),
                 }
             case Sound():
                 changes = {
@@ -41,6 +42,7 @@ class Senses:
                     "flashes": self._count(percept.flashes, "flashes"),
                     "dots": self._count(percept.dots, "dots"),
                     "shots": self._rows(percept.shots, "shot", self.photo_count),
+                    "numbers": self._figures(percept.numbers),
                     "sound": None if percept.sound is None else self.blur(percept.sound),
                 }
         return percept.model_copy(update=changes)
@@ -50,6 +52,9 @@ class Senses:
 
     def _count(self, value: int, name: str) -> int:
         return value if self._right(name) else pick([value + 1, value - 1][: 1 + (value > 0)], self.key, "off", name)
+
+    def _figures(self, number: str) -> str:
+        return "".join(map(str, self._rows([int(figure) for figure in number], "figure", 10)))
 
     def _row(self, value: int | None, name: str, rows: int) -> int | None:
         if value is None or rows < 2 or self._right(name):

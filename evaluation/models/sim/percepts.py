@@ -1,6 +1,6 @@
 """What simulated panel members make of received bytes: counts, labels and digits, by plain signal processing."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -15,6 +15,7 @@ from core.media.image import load_image
 from core.media.video import iter_frames
 from evaluation.models.sim.gallery import Gallery
 from evaluation.models.sim.hearing import RATE_HZ, count_beeps
+from evaluation.models.sim.printed import read_number
 
 _LOOKS_HZ = 5.0
 _SHORTER_SIDE_PX = 240
@@ -29,14 +30,16 @@ _SHORTEST_SHOT = 0.08
 
 
 class Picture(Frozen):
-    """What is seen in an image: bright dots, and photos by their row in the gallery.
+    """What is seen in an image: bright dots, photos by their row in the gallery, and a number printed big.
 
-    `photo` is the whole image; `tiles` are its quarters in reading order. None is a photo that is not known.
+    `photo` is the whole image; `tiles` are its quarters in reading order. None is a photo that is not known, and no
+    number.
     """
 
     dots: int
     photo: int | None
     tiles: tuple[int | None, int | None, int | None, int | None]
+    number: str | None
 
 
 class Sound(Frozen):
@@ -47,11 +50,15 @@ class Sound(Frozen):
 
 
 class Clip(Frozen):
-    """What is seen and heard in a video: white flashes, dots, known photos in order; `sound` if it has a track."""
+    """What is seen and heard in a video: white flashes, dots, known photos and printed numbers in order.
+
+    `sound` is set if it has a track.
+    """
 
     flashes: int
     dots: int
     shots: tuple[int, ...]
+    numbers: str
     sound: Sound | None
 
 
@@ -80,13 +87,27 @@ def perceive(modality: Modality, data: bytes, gallery: Gallery) -> Percept:
             raise ValueError("text is read, not perceived")
 
 
+def perceive_frames(frames: Sequence[bytes], gallery: Gallery) -> Clip:
+    """What is in a video that came as picture files, one a frame.
+
+    Raises:
+        MediaError: One of them cannot be read.
+    """
+    return watch((np.asarray(load_image(frame)) for frame in frames), None, gallery)
+
+
 def see(image: Image.Image, gallery: Gallery) -> Picture:
     """Count dots and recognise photos in an image."""
     half_width, half_height = image.width // 2, image.height // 2
     corners = ((0, 0), (half_width, 0), (0, half_height), (half_width, half_height))
     boxes = [(left, top, left + half_width, top + half_height) for left, top in corners]
     one, two, three, four = (gallery.recognise(image.crop(box)) for box in boxes)
-    return Picture(dots=count_dots(np.asarray(image)), photo=gallery.recognise(image), tiles=(one, two, three, four))
+    return Picture(
+        dots=count_dots(np.asarray(image)),
+        photo=gallery.recognise(image),
+        tiles=(one, two, three, four),
+        number=read_number(image) or None,
+    )
 
 
 def hear(recording: Samples, gallery: Gallery) -> Sound:
@@ -99,17 +120,21 @@ def watch(pictures: Iterable[NDArray[np.uint8]], recording: Samples | None, gall
     white: list[bool] = []
     dots: list[int] = []
     photos: list[int | None] = []
+    printed: list[str | None] = []
     for pixels in pictures:
         small = Image.fromarray(pixels).reduce(max(1, min(pixels.shape[:2]) // _SHORTER_SIDE_PX))
         frame = np.asarray(small)
         white.append(bool(frame.mean() > _WHITE and frame.std() < _EVEN))
         dots.append(count_dots(frame))
         photos.append(gallery.recognise(small))
+        printed.append(read_number(small))
     counts = np.bincount([count for count, flash in zip(dots, white, strict=True) if not flash] or [0])
     return Clip(
         flashes=sum(flash for flash, _ in groupby(white)),
         dots=int(counts.argmax()),
         shots=_shots(photos),
+        # A frame that cannot be read neither parts two figures nor joins them; a blank parts them.
+        numbers="".join(number for number, _ in groupby(number for number in printed if number is not None)),
         sound=None if recording is None else hear(recording, gallery),
     )
 

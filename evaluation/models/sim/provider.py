@@ -2,7 +2,8 @@
 
 `get_model("interplay-sim/anna", gallery="gallery.npz", seed=1, perception=0.9, ...)`: every field of `Knobs` is a model
 argument. A reply is another sample under another `GenerateConfig.seed`. Failures carry `status_code` or are a
-`TimeoutError`, as those of real clients, and Inspect AI retries them (without waiting) as far as `max_retries` allows.
+`TimeoutError` or `ConnectionError`, as those of real clients, and Inspect AI retries them (without waiting) as far as
+`max_retries` allows; a reply that is no JSON is a `ValueError` and is not asked for again.
 """
 
 import base64
@@ -11,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from anyio import sleep
 from anyio.to_thread import run_sync
 from inspect_ai.model import (
     ChatMessage,
@@ -27,22 +29,22 @@ from inspect_ai.model import (
     modelapi,
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
-from pydantic import ValidationError
 from tenacity import wait_none
 from tenacity.wait import WaitBaseT
 
 from core.content import Modality
-from core.errors import InterplayError
 from evaluation.models.sim.gallery import Gallery
-from evaluation.models.sim.member import Knobs, Member, Perceiver, SeenMedia, SimulatedFailure
-
-MOST_RETRIES = 5
-
-_TOKENS = {Modality.IMAGE: 256, Modality.AUDIO: 128, Modality.VIDEO: 512}
-
-
-class BadKnobs(InterplayError):
-    """Model arguments that are no knobs of a simulated member."""
+from evaluation.models.sim.member import (
+    MOST_RETRIES,
+    BadKnobs,
+    Member,
+    Perceiver,
+    SeenMedia,
+    SimulatedFailure,
+    SimulatedGarbage,
+    read_knobs,
+    token_count,
+)
 
 
 @modelapi(name="interplay-sim")
@@ -61,8 +63,9 @@ class SimulatedAPI(ModelAPI):
         super().__init__(model_name, base_url, api_key, [], config)
         if gallery is None:
             raise BadKnobs("a simulated member needs the model argument gallery=FILE.npz, as Gallery.save writes it")
+        known = read_knobs(knobs, f"arguments of model {model_name!r}")
         file = Path(gallery)
-        self._member = Member(_knobs(knobs), _perceiver(file, file.stat().st_mtime_ns if file.exists() else 0))
+        self._member = Member(known, _perceiver(file, file.stat().st_mtime_ns if file.exists() else 0))
         self._failed: dict[tuple[str, str], int] = {}
 
     async def generate(
@@ -79,20 +82,22 @@ class SimulatedAPI(ModelAPI):
         replicate_key = "" if config.seed is None else str(config.seed)
         call = (self._member.call_key(parts), replicate_key)
         attempt = self._failed.pop(call, 0)
+        await sleep(self._member.knobs.latency_s)
         try:
             reply = await run_sync(self._member.answer, parts, replicate_key, attempt)
-        except SimulatedFailure:
-            if attempt < min(MOST_RETRIES, MOST_RETRIES if config.max_retries is None else config.max_retries):
+        except SimulatedFailure as failure:
+            most = min(MOST_RETRIES, MOST_RETRIES if config.max_retries is None else config.max_retries)
+            if attempt < most and not isinstance(failure, SimulatedGarbage):
                 self._failed[call] = attempt + 1
             raise
         output = ModelOutput.from_content(self.model_name, reply.text, stop_reason=reply.stop)
-        tokens_in, tokens_out = sum(map(_tokens, self._member.received(parts))), _tokens(reply.text)
+        tokens_in, tokens_out = sum(map(token_count, self._member.received(parts))), token_count(reply.text)
         output.usage = ModelUsage(input_tokens=tokens_in, output_tokens=tokens_out, total_tokens=tokens_in + tokens_out)
         return output
 
     def should_retry(self, ex: Exception) -> bool | RetryDecision:
-        """Simulated failures, until `MOST_RETRIES` say that the endpoint never recovers."""
-        if not isinstance(ex, SimulatedFailure) or ex.attempt >= MOST_RETRIES:
+        """Simulated failures but garbage, until `MOST_RETRIES` say that the endpoint never recovers."""
+        if not isinstance(ex, SimulatedFailure) or isinstance(ex, SimulatedGarbage) or ex.attempt >= MOST_RETRIES:
             return RetryDecision.no()
         return RetryDecision.rate_limit() if ex.status_code == 429 else RetryDecision.transient()
 
@@ -106,16 +111,6 @@ def _perceiver(gallery: Path, modified_ns: int) -> Perceiver:
     """One for all members of a gallery: each piece of media is decoded once."""
     del modified_ns
     return Perceiver(Gallery.load(gallery))
-
-
-def _knobs(arguments: dict[str, Any]) -> Knobs:
-    try:
-        return Knobs.model_validate(arguments)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
-        known = ", ".join(sorted(Knobs.model_fields))
-        raise BadKnobs(f"model argument {name!r}: {first['msg']}; known: gallery, {known}") from error
 
 
 def _parts(content: str | list[Content]) -> Iterator[str | SeenMedia]:
@@ -137,7 +132,3 @@ def _media(modality: Modality, data_url: str) -> SeenMedia:
     head, _, payload = data_url.partition(",")
     media_type = head.removeprefix("data:").partition(";")[0]
     return SeenMedia(modality=modality, media_type=media_type, data=base64.b64decode(payload))
-
-
-def _tokens(part: str | SeenMedia) -> int:
-    return len(part) // 4 + 1 if isinstance(part, str) else _TOKENS[part.modality]

@@ -1,4 +1,4 @@
-"""Draw and sound what `percepts` recognises: dots, numbered photos, flashes, beeps, spoken digits.
+"""Draw and sound what `percepts` recognises: dots, numbered photos, printed numbers, flashes, beeps, spoken digits.
 
 Everything is small (320 pixels, a few seconds) and follows from its arguments and the generator passed in.
 """
@@ -20,6 +20,7 @@ from core.media.container import BITEXACT
 from core.media.image import load_image
 from evaluation.models.sim.gallery import square
 from evaluation.models.sim.hearing import RATE_HZ
+from evaluation.models.sim.printed import BOLDNESS, FIGURES, MOST_FIGURES
 
 SIZE_PX = 320
 FRAME_RATE = 10
@@ -30,6 +31,13 @@ MOST_DOTS = 9
 _COLOURS = ((255, 0, 200), (0, 225, 255), (255, 210, 0), (70, 255, 0), (255, 70, 0))
 _DOT_RADIUS_PX = (13, 19)
 _JPEG_QUALITY = 90
+# A light ground stays below what counts as a white flash.
+_LIGHT, _DARK = (180, 200), (15, 45)
+_FIGURE_SIZES_PX = (96, 116)
+_FIGURE_GAP_PX = 12
+_SHOWN_S = 1.0
+# At two frames a second, as common servers sample films, every blank and every figure is seen.
+_BLANK_S = 0.6
 _LEAD_S = 0.4
 _FLASH_S = 0.4
 _DARK_S = 0.6
@@ -44,6 +52,10 @@ _H264 = {"preset": "veryfast", "crf": "26", "x264-params": "threads=1:mbtree=0"}
 
 class TooManyDots(InterplayError):
     """More dots than can be told apart on a picture."""
+
+
+class UnprintableNumber(InterplayError):
+    """Something that is no number of a few figures."""
 
 
 def dots_picture(count: int, rng: np.random.Generator, background: Path | None = None) -> bytes:
@@ -80,6 +92,33 @@ def grid_picture(photos: Sequence[Path]) -> bytes:
         pen.rectangle((left + 3, top + 3, left + 21, top + 21), fill="white", outline="black")
         pen.text((left + 12, top + 12), str(place + 1), fill="black", font=font, anchor="mm")
     return _jpeg(image)
+
+
+def number_picture(digits: str, rng: np.random.Generator) -> bytes:
+    """A JPEG of a number of one to four figures, big on a plain ground: dark on light or light on dark.
+
+    Raises:
+        UnprintableNumber: Something else than one to four figures.
+    """
+    if len(digits) > MOST_FIGURES:
+        raise UnprintableNumber(f"{digits!r} has more figures than fit on a picture; print at most {MOST_FIGURES}")
+    return _jpeg(_number(digits, (SIZE_PX, SIZE_PX), *_tones(rng), rng))
+
+
+def numbers_video(digits: str, rng: np.random.Generator, sound: Samples | None = None) -> bytes:
+    """An MP4 that shows figures one after another, a second each, with a blank between; `sound` becomes its track.
+
+    Raises:
+        UnprintableNumber: Something else than one figure or more.
+    """
+    ground, ink = _tones(rng)
+    blank = np.full((*reversed(VIDEO_SIZE_PX), 3), ground, np.uint8)
+    pause = [blank] * round(_BLANK_S * FRAME_RATE)
+    pictures = [*pause]
+    for digit in _figures(digits):
+        shown = np.asarray(_number(digit, VIDEO_SIZE_PX, ground, ink, rng))
+        pictures += [shown] * round(_SHOWN_S * FRAME_RATE) + pause
+    return mp4(pictures, sound)
 
 
 def flashes_video(
@@ -169,6 +208,34 @@ def _ground(size_px: tuple[int, int], rng: np.random.Generator, background: Path
     photo = _photo(background, size_px)
     grey = photo.convert("L").convert("RGB")
     return Image.blend(photo, grey, 0.5).point(lambda value: 0.6 * value)
+
+
+def _tones(rng: np.random.Generator) -> tuple[int, int]:
+    """Grey levels of ground and ink."""
+    tones = int(rng.integers(*_LIGHT)), int(rng.integers(*_DARK))
+    return tones if rng.integers(2) else (tones[1], tones[0])
+
+
+def _figures(digits: str) -> str:
+    if not digits or not set(digits) <= set(FIGURES):
+        raise UnprintableNumber(f"{digits!r} is no number; give figures from 0 to 9 only")
+    return digits
+
+
+def _number(digits: str, size_px: tuple[int, int], ground: int, ink: int, rng: np.random.Generator) -> Image.Image:
+    """Figures side by side near the middle, as large as fits; apart, so that no two of them touch."""
+    image = Image.new("RGB", size_px, (ground,) * 3)
+    pen = ImageDraw.Draw(image)
+    size = int(rng.integers(*_FIGURE_SIZES_PX))
+    font, bold = ImageFont.load_default(size=size), size * BOLDNESS
+    widths = [pen.textlength(digit, font) + _FIGURE_GAP_PX for digit in _figures(digits)]
+    free = (size_px[0] - sum(widths)) / 2
+    x = free + float(rng.uniform(-0.5, 0.5)) * free
+    y = size_px[1] * float(rng.uniform(0.42, 0.58))
+    for digit, width in zip(digits, widths, strict=True):
+        pen.text((x + _FIGURE_GAP_PX / 2, y), digit, fill=(ink,) * 3, font=font, anchor="lm", stroke_width=bold)
+        x += width
+    return image
 
 
 def _photo(file: Path, size_px: tuple[int, int]) -> Image.Image:

@@ -1,0 +1,160 @@
+"""HTTP to a model's server, read with a bound: requests out, replies whole or as a stream, errors typed."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx
+
+from core.ids import Clock, utc_now
+from evaluation.models.omni.errors import (
+    EndpointRefused,
+    EndpointUnreachable,
+    MalformedReply,
+    ReplyTooLong,
+)
+from evaluation.models.omni.reply import Reply, excerpt, parse, told_error
+
+MOST_REPLY_BYTES = 16 << 20
+_MOST_ERROR_BYTES = 64 << 10
+# A large request takes its time to go out, a model to begin; Inspect AI's attempt_timeout bounds the whole.
+_TIMEOUT = httpx.Timeout(600.0, connect=60.0, pool=None)
+# Inspect AI bounds the calls at once; a pool of its own limit would only make calls wait in the dark.
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+
+
+class Transport:
+    """Calls of one server; a client for each event loop, closed by `aclose`."""
+
+    def __init__(self, base_url: str, headers: Mapping[str, str], most_bytes: int, clock: Clock = utc_now) -> None:
+        self._url = base_url.rstrip("/") + "/chat/completions"
+        # A compressed body could be a thousand times what has been read of it.
+        self._headers = {"content-type": "application/json", "accept-encoding": "identity", **headers}
+        self._most = most_bytes
+        self._clock = clock
+        self._client: httpx.AsyncClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def ask(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> Reply:
+        """Send a request and read its answer.
+
+        Raises:
+            EndpointUnreachable: No connection, a broken one, or no byte in time.
+            EndpointRefused: An HTTP error, or an error in the stream.
+            BrokenStream: The stream ended before the answer did.
+            MalformedReply, ReplyTooLong: What came is no answer, or too much of it.
+        """
+        # Media of hundreds of megabytes are written out beside the loop.
+        data = await asyncio.to_thread(_encoded, body)
+        reply = Reply(self._most)
+        try:
+            async with self._opened().stream(
+                "POST", self._url, content=data, headers={**self._headers, **headers}
+            ) as found:
+                if not found.is_success:
+                    raise await self._refused(found)
+                # Some servers answer a request for a stream with a whole body.
+                if body.get("stream") and "json" not in found.headers.get("content-type", ""):
+                    await self._read_stream(found, reply)
+                else:
+                    reply.take(parse(await _whole(found, self._most), "the server's reply"), "message")
+        except httpx.HTTPError as error:
+            # Whatever follows the end of an answer (its usage) may be lost.
+            if reply.finish_reason is None:
+                raise self._unreachable(error) from error
+        if body.get("stream"):
+            reply.finished()
+        return reply
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        client, self._client = self._client, None
+        if client is not None and self._loop is asyncio.get_running_loop():
+            await client.aclose()
+
+    def _opened(self) -> httpx.AsyncClient:
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            # Connections belong to the loop that made them; those of a loop that is gone went with it.
+            # Certificates take a tenth of a second to load, and plain HTTP has none; redirects are never followed.
+            verify = self._url.startswith("https:")
+            self._client = httpx.AsyncClient(timeout=_TIMEOUT, limits=_LIMITS, follow_redirects=False, verify=verify)
+            self._loop = loop
+        return self._client
+
+    async def _refused(self, found: httpx.Response) -> EndpointRefused:
+        data = await _whole(found, _MOST_ERROR_BYTES, cut=True)
+        try:
+            told = parse(data, "the error")
+        except MalformedReply:
+            told = {"error": excerpt(data) or found.reason_phrase}
+        wait_s = retry_after_s(found.headers, self._clock())
+        return told_error(told.get("error", told), found.status_code, wait_s)
+
+    async def _read_stream(self, found: httpx.Response, reply: Reply) -> None:
+        async for line in _lines(found, self._most):
+            name, _, value = line.partition(b":")
+            event = value.strip()
+            if event == b"[DONE]":
+                return
+            if name == b"data" and event:
+                reply.take(parse(event, "a piece of the stream"), "delta")
+
+    def _unreachable(self, error: httpx.HTTPError) -> EndpointUnreachable:
+        what = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, httpx.ConnectError):
+            said = f"no connection to {self._url} ({what}); is the server running, and is 'base_url' right?"
+        elif isinstance(error, httpx.TimeoutException):
+            said = f"{self._url} did not answer in time ({type(error).__name__})"
+        else:
+            said = f"the connection to {self._url} broke ({what})"
+        return EndpointUnreachable(said)
+
+
+def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds that a server asks to be left alone for: `Retry-After` in seconds or as a date (RFC 9110, 10.2.3)."""
+    said = headers.get("retry-after")
+    if said is None:
+        return None
+    try:
+        return max(0.0, float(said)) if float(said) < float("inf") else None
+    except ValueError:
+        pass
+    try:
+        return max(0.0, (parsedate_to_datetime(said) - now).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body, allow_nan=False).encode("ascii")
+
+
+async def _whole(found: httpx.Response, most: int, cut: bool = False) -> bytes:
+    data = bytearray()
+    async for block in found.aiter_bytes():
+        data += block
+        if len(data) > most:
+            if cut:
+                break
+            raise ReplyTooLong(f"the server's reply is longer than the {most} bytes that are taken; set max_tokens")
+    return bytes(data)
+
+
+async def _lines(found: httpx.Response, most: int) -> AsyncIterator[bytes]:
+    """Lines as they come, none longer than `most` bytes."""
+    rest = bytearray()
+    async for block in found.aiter_bytes():
+        rest += block
+        if b"\n" in block:
+            *lines, last = bytes(rest).split(b"\n")
+            rest = bytearray(last)
+            for line in lines:
+                yield line.strip()
+        if len(rest) > most:
+            raise ReplyTooLong(f"a line of the stream is longer than the {most} bytes that are taken; set max_tokens")
+    if rest.strip():
+        yield bytes(rest).strip()
