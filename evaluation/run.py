@@ -1,16 +1,21 @@
 """Evaluate models on a release under conditions: ask, grade, report. Each stage resumes from what is stored."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sqlmodel import Session, select
 
-from core.condition import FULL, OPTIONS_ONLY, SENSES, TEXT_ONLY, Condition, without
-from core.errors import UnknownName
+from core.question import Question
+from evaluation.asking import Asker, Solved, Unit
+from evaluation.caption_conditions import Words
+from evaluation.conditions import STANDARD, Conditions, Donors, check_names
 from evaluation.grade import Graded, grade_answers
 from evaluation.models.catalogue import ModelSpec
-from evaluation.report import Report, build_report
-from evaluation.solve import Asker, Solved, plan
+from evaluation.report.build import build_report
+from evaluation.report.document import Report
+from evaluation.report.items import ItemFacts, item_facts
+from evaluation.report.tables import describe
+from evaluation.solve import Showing, plan
 from warehouse.ledger import settled_keys
 from warehouse.release.records import get_release, members_of
 from warehouse.runs import open_run
@@ -18,78 +23,142 @@ from warehouse.tables import ItemRevision, Run
 from warehouse.workspace import Workspace
 
 COMMAND = "evaluation run"
-CONDITIONS: dict[str, Condition] = {
-    condition.name: condition
-    for condition in (FULL, *(without(modality) for modality in SENSES), TEXT_ONLY, OPTIONS_ONLY)
-}
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to ask: models, conditions by name, how often each question, and how many US dollars it may cost.
+
+    Raises:
+        UnknownName: A condition has no such name.
+    """
+
+    models: Sequence[ModelSpec]
+    conditions: Sequence[str] = tuple(STANDARD)
+    replicates: int = 1
+    budget_usd: float | None = None
+
+    def __post_init__(self) -> None:
+        check_names(self.conditions)
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """For the record of the run."""
+        return {
+            "models": [model.settings for model in self.models],
+            "conditions": list(self.conditions),
+            "replicates": self.replicates,
+            "budget_usd": self.budget_usd,
+        }
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What one call of `evaluate` did."""
+    """What one call of `evaluate` did; `missing` counts items for which a condition could not be made, by its name."""
 
     solved: Solved
     graded: Graded
+    missing: Mapping[str, int] = field(default_factory=dict)
 
 
-def find_conditions(names: Sequence[str]) -> list[Condition]:
-    """The conditions of these names.
-
-    Raises:
-        UnknownName: There is none.
-    """
-    for name in names:
-        if name not in CONDITIONS:
-            raise UnknownName("condition", name, CONDITIONS)
-    return [CONDITIONS[name] for name in names]
-
-
-def evaluate(
-    workspace: Workspace, name: str, version: str, models: Sequence[ModelSpec], conditions: Sequence[Condition]
-) -> Evaluated:
+def evaluate(workspace: Workspace, name: str, version: str, order: Order) -> Evaluated:
     """Put the release to the models under the conditions that apply to each item, and grade the answers.
 
     Raises:
         UnknownName: No such release.
-        ModelUnavailable, BadModelSettings: A model cannot be started; nothing was asked.
+        ModelUnavailable, BadModelSettings, NoPrice: A model cannot be asked so; nothing was asked.
     """
-    revisions = release_revisions(workspace, name, version)
-    settings = {
-        "release": f"{name} {version}",
-        "models": [model.settings for model in models],
-        "conditions": [condition.name for condition in conditions],
-    }
+    asked = _Asked(workspace, release_revisions(workspace, name, version), order)
+    settings = {"release": f"{name} {version}", **order.settings, "words_by": asked.words_by}
     with open_run(workspace.database, COMMAND, settings) as run:
-        asker = Asker(workspace.facts, workspace.blobs, workspace.project.root, f"evaluation {name} {version}", run.id)
-        solved = asker.ask(plan(models, revisions, conditions))
-        questions = {revision.id: revision.as_question() for _, revision in revisions}
-        graded = grade_answers(workspace.facts, run.id, questions)
-        run.summary = {"asked": solved.asked, "failures": solved.failures, "graded": graded.graded}
-    return Evaluated(solved, graded)
+        asker = Asker(
+            workspace.facts,
+            workspace.blobs,
+            workspace.project.root,
+            f"evaluation {name} {version}",
+            run.id,
+            budget_usd=order.budget_usd,
+        )
+        solved = asker.ask(asked.units())
+        graded = grade_answers(workspace.facts, run.id, asked.questions)
+        run.summary = {
+            "asked": solved.asked,
+            "failures": solved.failures,
+            "left": solved.left,
+            "cost_usd": solved.cost_usd,
+            "graded": graded.graded,
+            "missing": asked.missing,
+        }
+    return Evaluated(solved, graded, asked.missing)
 
 
-def count_pending(
-    workspace: Workspace, name: str, version: str, models: Sequence[ModelSpec], conditions: Sequence[Condition]
-) -> int:
-    """How many questions `evaluate` would ask."""
-    units = plan(models, release_revisions(workspace, name, version), conditions)
-    requests = {unit.request_key for unit in units}
+def count_pending(workspace: Workspace, name: str, version: str, order: Order) -> int:
+    """How many questions `evaluate` would ask, were there no budget."""
+    asked = _Asked(workspace, release_revisions(workspace, name, version), order)
+    requests = {unit.request_key for unit in asked.units()}
     return len(requests - settled_keys(workspace.facts, requests, "request_key"))
 
 
+class _Asked:
+    """What an order asks of a release's revisions."""
+
+    def __init__(self, workspace: Workspace, revisions: Sequence[tuple[str, ItemRevision]], order: Order) -> None:
+        self._revisions, self._order = revisions, order
+        ids = [revision.id for _, revision in revisions]
+        with workspace.database.reading() as session:
+            facts = item_facts(session, ids)
+            words = Words(session, ids)
+        self.questions: dict[str, Question] = {revision_id: one.question for revision_id, one in facts.items()}
+        clusters = {revision_id: one.cluster for revision_id, one in facts.items()}
+        self._conditions = Conditions(order.conditions, words, Donors(self.questions, clusters))
+        self.words_by = [vars(source) for source in words.sources(self.questions.items())]
+
+    def units(self) -> Iterator[Unit[Showing]]:
+        """Every unit."""
+        for named in self._revisions:
+            conditions = self._conditions.of(named[1].id, self.questions[named[1].id])
+            yield from plan(self._order.models, [named], conditions, replicates=self._order.replicates)
+
+    @property
+    def missing(self) -> dict[str, int]:
+        """Items for which a condition could not be made, by its name; known when all units are."""
+        return dict(+self._conditions.missing)
+
+
 def report_release(
-    workspace: Workspace, name: str, version: str, models: Sequence[str] | None = None, *, with_answers: bool = True
+    workspace: Workspace,
+    name: str,
+    version: str,
+    models: Sequence[str] | None = None,
+    *,
+    with_answers: bool = True,
+    beside: Sequence[tuple[str, str]] = (),
 ) -> Report:
     """The numbers of the models that were evaluated on the release, and the responses behind them.
+
+    Args:
+        workspace: Of the project.
+        name: Of the release.
+        version: Of the release.
+        models: Only models of these names; without them, all that were evaluated on it.
+        with_answers: Whether to load the responses too, and not the numbers alone.
+        beside: Names and versions of other releases that the table of benchmarks shows beside it.
 
     Raises:
         UnknownName: No such release.
     """
-    questions = {revision.id: revision.as_question() for _, revision in release_revisions(workspace, name, version)}
-    if models is None:
-        with workspace.database.reading() as session:
-            models = evaluated_models(session, f"{name} {version}")
-    return build_report(workspace.facts, f"{name} {version}", questions, models, with_answers=with_answers)
+    title = f"{name} {version}"
+    with workspace.database.reading() as session:
+        items = _facts_of_release(session, name, version)
+        others = {f"{one} {other}": _facts_of_release(session, one, other) for one, other in beside}
+        models = evaluated_models(session, title) if models is None else models
+    benchmarks = [describe(called, held.values()) for called, held in {title: items, **others}.items()]
+    return build_report(workspace.facts, title, items, models, with_answers=with_answers, benchmarks=benchmarks)
+
+
+def _facts_of_release(session: Session, name: str, version: str) -> dict[str, ItemFacts]:
+    members = members_of(session, get_release(session, name, version))
+    return item_facts(session, [member.revision.id for member in members])
 
 
 def evaluated_models(session: Session, release: str) -> list[str] | None:

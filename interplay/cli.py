@@ -12,9 +12,13 @@ from typer.main import get_command
 
 # Each noun's commands live in its package and are imported when they are called: help and errors come at once.
 NOUNS = {
+    "caption": ("evaluation.caption_cli:app", "Have media described in words, mend and accept the words."),
     "evaluation": ("evaluation.cli:app", "Put a release to models, grade the answers, report."),
     "item": ("annotation_ui.item_cli:app", "Import, check and look at items."),
+    "law": ("evaluation.law.cli:app", "Fit the compositional law."),
     "material": ("curation.cli:app", "Bring media into the library and look at it."),
+    "models": ("evaluation.models.cli:app", "See what reaches models; serve simulated ones."),
+    "published": ("evaluation.published.cli:app", "Check published tables against themselves."),
     "qc": ("qc.cli:app", "Run the three rounds of quality control."),
     "release": ("warehouse.release_cli:app", "Build, seal, verify, compare and export releases."),
     "user": ("annotation_ui.user_cli:app", "Add people and set what they may do."),

@@ -9,10 +9,11 @@ import pyarrow as pa
 from core.content import Frozen
 from core.errors import InterplayError
 from core.question import QuestionKind
+from evaluation.asking import Unit
 from evaluation.graders import grader_for
 from evaluation.graders.choice import chosen
 from evaluation.graders.verdicts import Verdict, verdict_of
-from evaluation.solve import Unit
+from evaluation.solve import Showing
 from warehouse.analytics import analysis
 from warehouse.facts import FactStore
 
@@ -47,14 +48,14 @@ class Votes(Frozen):
         return self.valid / self.asked if self.asked else 0.0
 
 
-def count_votes(facts: FactStore, units: Iterable[Unit]) -> dict[tuple[str, str], Votes]:
+def count_votes(facts: FactStore, units: Iterable[Unit[Showing]]) -> dict[tuple[str, str], Votes]:
     """Votes by (revision id, condition name), from the stored answers to exactly these units.
 
     What the panel's models were asked at other times (in other words, under other settings) is no vote here; a unit
     without an answer counts as asked. Families are those that the models have now.
     """
     wanted = {unit.key: unit for unit in units}
-    votes: dict[tuple[str, str], list[tuple[Unit, _Vote | None]]] = defaultdict(list)
+    votes: dict[tuple[str, str], list[tuple[Unit[Showing], _Vote | None]]] = defaultdict(list)
     answers = _answers(facts, wanted)
     for key, unit in sorted(wanted.items()):
         vote = _read(unit, answers[key]) if key in answers else None
@@ -78,7 +79,7 @@ class _Vote(Frozen):
     steps: tuple[float, ...] = ()
 
 
-def _read(unit: Unit, answer: str) -> _Vote | None:
+def _read(unit: Unit[Showing], answer: str) -> _Vote | None:
     """A vote, or None for an answer that says nothing: a refusal in words, or one that cannot be read."""
     shown, original = unit.showing.question, unit.showing.original
     if shown.kind is QuestionKind.CHOICE:
@@ -97,7 +98,7 @@ def _read(unit: Unit, answer: str) -> _Vote | None:
     return _Vote(right=float(grade.points == 1.0), steps=tuple(points or 0.0 for points in grade.step_points))
 
 
-def _votes(together: Sequence[tuple[Unit, _Vote | None]]) -> Votes:
+def _votes(together: Sequence[tuple[Unit[Showing], _Vote | None]]) -> Votes:
     by_family: dict[str, list[_Vote]] = defaultdict(list)
     for unit, vote in together:
         if vote is not None:

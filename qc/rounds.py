@@ -10,8 +10,9 @@ from core.condition import FULL, TEXT_ONLY, Condition, without
 from core.content import Modality
 from core.errors import InterplayError
 from core.question import Question, QuestionKind
+from evaluation.asking import Asker
 from evaluation.models.catalogue import ModelSpec
-from evaluation.solve import Asker, plan
+from evaluation.solve import plan
 from qc.checks import Subject, run_checks
 from qc.checks.asked import Asked
 from qc.gates import Ruling, Thresholds, judge_ablations, judge_full, judge_text, needs_probe

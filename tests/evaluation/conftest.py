@@ -16,7 +16,7 @@ from core.content import MediaRef, TextPart, parse_prompt
 from core.question import AnswerKey, Choice, Question, Step
 from core.taxonomy import load_taxonomy
 from evaluation.models.catalogue import ModelSpec
-from evaluation.solve import Asker
+from evaluation.asking import Asker
 from warehouse.analytics import analysis
 from warehouse.facts import FACT_KINDS, FactStore
 from warehouse.items import Draft, create_item
@@ -117,6 +117,7 @@ class Script:
         self.most_at_once = 0
         self.contents: list[list[str]] = []
         self.in_transcript: list[int] = []
+        self.counts_tokens = True
 
 
 class Answered:
@@ -149,6 +150,7 @@ def _scripted_provider() -> None:
             text = "".join(part.text for part in content if isinstance(part, ContentText))
             script = self.script
             script.asked.append(text)
+            script.now = config
             script.contents.append([type(part).__name__ for part in content])
             script.in_transcript.append(len(transcript().events))
             script.running += 1
@@ -163,7 +165,8 @@ def _scripted_provider() -> None:
             if isinstance(reply, Answered):
                 return reply.error, ModelCall.create({"messages": "x" * 9000}, None)
             output = reply if isinstance(reply, ModelOutput) else ModelOutput.from_content(self.model_name, reply)
-            output.usage = ModelUsage(input_tokens=7, output_tokens=2, total_tokens=9)
+            if script.counts_tokens:
+                output.usage = ModelUsage(input_tokens=7, output_tokens=2, total_tokens=9)
             return output
 
         def should_retry(self, ex):

@@ -3,9 +3,12 @@ from sqlmodel import select
 
 from core.condition import FULL
 from core.errors import UnknownName
-from evaluation.models.catalogue import find_models
-from evaluation.run import CONDITIONS, count_pending, evaluate, find_conditions, release_revisions, report_release
-from evaluation.solve import Asker, ModelUnavailable, plan
+from evaluation.asking import Asker
+from evaluation.conditions import STANDARD
+from evaluation.models.catalogue import Price, find_models
+from evaluation.models.client import ModelUnavailable
+from evaluation.run import Order, count_pending, evaluate, release_revisions, report_release
+from evaluation.solve import plan
 from warehouse.tables import Run, RunStatus
 
 NAMES = ["full", "without_audio", "without_image", "without_video", "text_only"]
@@ -20,17 +23,20 @@ def points(zoo, *names):
     return {(cell.model, cell.condition): cell.points for cell in report.cells}
 
 
+def order(zoo, *names, conditions=("full",), **more):
+    return Order(models(zoo, *names), conditions, **more)
+
+
 def test_conditions_are_found_by_name():
-    assert find_conditions(["full"]) == [FULL]
-    assert [one.name for one in find_conditions(CONDITIONS)] == [
-        "full", "without_image", "without_audio", "without_video", "text_only", "options_only",
-    ]  # fmt: skip
+    assert tuple(STANDARD) == (
+        "full", "without_image", "without_audio", "without_video", "without_visual", "text_only", "options_only",
+    )  # fmt: skip
     with pytest.raises(UnknownName, match="unknown condition 'withot_audio'; did you mean 'without_audio'"):
-        find_conditions(["full", "withot_audio"])
+        Order([], ["full", "withot_audio"])
 
 
 def test_a_release_is_asked_graded_and_reported(zoo):
-    done = evaluate(zoo, "zoo", "1.0.0", models(zoo, "keen", "deaf"), find_conditions(NAMES))
+    done = evaluate(zoo, "zoo", "1.0.0", order(zoo, "keen", "deaf", conditions=NAMES))
     # No item holds a video, so nothing can be asked without it.
     assert (done.solved.asked, done.solved.failures) == (4 * 4 * 2, {})
     assert (done.graded.graded, done.graded.ungraded) == (32, 0)
@@ -41,29 +47,32 @@ def test_a_release_is_asked_graded_and_reported(zoo):
 
 
 def test_a_second_call_does_nothing(zoo):
-    conditions = find_conditions(["full", "text_only"])
-    evaluate(zoo, "zoo", "1.0.0", models(zoo), conditions)
+    both = order(zoo, conditions=["full", "text_only"])
+    evaluate(zoo, "zoo", "1.0.0", both)
     before = points(zoo)
-    done = evaluate(zoo, "zoo", "1.0.0", models(zoo), conditions)
+    done = evaluate(zoo, "zoo", "1.0.0", both)
     assert (done.solved.asked, done.solved.reused, done.solved.known) == (0, 0, 8)
     assert (done.graded.graded, done.graded.known) == (0, 8)
     assert points(zoo) == before
 
 
 def test_what_is_missing_is_counted_and_asked(zoo):
-    conditions = find_conditions(["full", "text_only"])
-    assert count_pending(zoo, "zoo", "1.0.0", models(zoo), conditions) == 8
-    evaluate(zoo, "zoo", "1.0.0", models(zoo), conditions[:1])
-    assert count_pending(zoo, "zoo", "1.0.0", models(zoo), conditions) == 4
-    assert evaluate(zoo, "zoo", "1.0.0", models(zoo), conditions).solved.asked == 4
-    assert count_pending(zoo, "zoo", "1.0.0", models(zoo), conditions) == 0
+    both = order(zoo, conditions=["full", "text_only"])
+    assert count_pending(zoo, "zoo", "1.0.0", both) == 8
+    evaluate(zoo, "zoo", "1.0.0", order(zoo))
+    assert count_pending(zoo, "zoo", "1.0.0", both) == 4
+    assert evaluate(zoo, "zoo", "1.0.0", both).solved.asked == 4
+    assert count_pending(zoo, "zoo", "1.0.0", both) == 0
 
 
 def test_it_leaves_a_run_without_secrets(zoo):
-    evaluate(zoo, "zoo", "1.0.0", models(zoo), find_conditions(["full"]))
+    evaluate(zoo, "zoo", "1.0.0", order(zoo))
     with zoo.database.reading() as session:
         run = session.exec(select(Run).where(Run.command == "evaluation run")).one()
-    assert (run.status, run.summary) == (RunStatus.FINISHED, {"asked": 4, "failures": {}, "graded": 4})
+    assert (run.status, run.summary) == (
+        RunStatus.FINISHED,
+        {"asked": 4, "failures": {}, "left": 0, "cost_usd": None, "graded": 4, "missing": {}},
+    )
     assert (run.settings["release"], run.settings["conditions"]) == ("zoo 1.0.0", ["full"])
     (model,) = run.settings["models"]
     assert (model["name"], model["arguments"]["seed"]) == ("keen", 1)
@@ -79,7 +88,7 @@ def test_the_release_gives_its_items_in_order(zoo, sound_items):
 def test_a_model_that_cannot_be_used_stops_it_before_anything_is_asked(zoo):
     unusable = find_models(["nonsense/x"], {})
     with pytest.raises(ModelUnavailable):
-        evaluate(zoo, "zoo", "1.0.0", [*models(zoo), *unusable], find_conditions(["full"]))
+        evaluate(zoo, "zoo", "1.0.0", Order([*models(zoo), *unusable], ["full"]))
     assert points(zoo) == {}
     with zoo.database.reading() as session:
         run = session.exec(select(Run).where(Run.command == "evaluation run")).one()
@@ -88,8 +97,29 @@ def test_a_model_that_cannot_be_used_stops_it_before_anything_is_asked(zoo):
 
 def test_a_report_shows_the_evaluated_models_and_not_the_panel(zoo):
     questions = dict(release_revisions(zoo, "zoo", "1.0.0"))
-    evaluate(zoo, "zoo", "1.0.0", models(zoo, "keen"), [FULL])
+    evaluate(zoo, "zoo", "1.0.0", order(zoo, "keen"))
     asker = Asker(zoo.facts, zoo.blobs, zoo.project.root, "qc round 1", "r")
     asker.ask(plan(models(zoo, "deaf"), questions.items(), [FULL]))
     assert set(points(zoo)) == {("keen", "full")}
     assert set(points(zoo, "deaf")) == {("deaf", "full")}
+
+
+def test_replicates_are_asked_apart_and_counted_together(zoo):
+    done = evaluate(zoo, "zoo", "1.0.0", order(zoo, replicates=3))
+    assert done.solved.asked == 12
+    (cell,) = report_release(zoo, "zoo", "1.0.0").cells
+    assert (cell.answered, cell.items) == (12, 4)
+
+
+def test_a_placebo_shows_another_item_s_media(zoo):
+    evaluate(zoo, "zoo", "1.0.0", order(zoo, conditions=["full", "donor_for_audio"]))
+    found = points(zoo)
+    assert found["keen", "full"] == 100.0
+    assert found["keen", "donor_for_audio"] < 100.0
+
+
+def test_a_budget_leaves_questions_unasked(zoo):
+    (keen,) = models(zoo)
+    dear = keen.model_copy(update={"price": Price(input=1000, output=1000)})
+    done = evaluate(zoo, "zoo", "1.0.0", Order([dear], ["full"], budget_usd=1.0))
+    assert 0 < done.solved.asked < 4 == done.solved.asked + done.solved.left

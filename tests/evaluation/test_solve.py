@@ -7,7 +7,8 @@ import pytest
 from core.condition import FULL, OPTIONS_ONLY, TEXT_ONLY, without
 from core.content import Modality
 from evaluation.models.catalogue import BadModelSettings, ModelSpec
-from evaluation.solve import ERROR_KEPT_CHARACTERS, ModelUnavailable, plan
+from evaluation.models.client import ERROR_KEPT_CHARACTERS, ModelUnavailable
+from evaluation.solve import plan
 from warehouse.facts import FactStore, FactWriter
 
 
@@ -75,16 +76,17 @@ class TestAsking:
             "error": None,
             "input_tokens": 7,
             "output_tokens": 2,
-            "parameters": json.dumps(
-                {"arguments": {}, "generate": {"temperature": 0}, "provider": model.provider}, separators=(",", ":")
-            ),
+            "attempts": 1,
         }
         assert {name: row[name] for name in wanted} == wanted
+        parameters = json.loads(row["parameters"])
+        assert parameters.pop("delivery") == model.capability.identity
+        assert parameters == {"arguments": {}, "generate": {"temperature": 0}, "provider": model.provider}
         assert row["latency_s"] >= 0
         sent = json.loads(row["sent"])
-        assert [(one["name"], one["sent_media_type"]) for one in sent] == [
-            ("image_1", "image/png"),
-            ("audio_1", "audio/wav"),
+        assert [(one["name"], [part["media_type"] for part in one["sent"]]) for one in sent] == [
+            ("image_1", ["image/png"]),
+            ("audio_1", ["audio/wav"]),
         ]
         assert script.contents[0] == [
             "ContentText", "ContentImage", "ContentText", "ContentAudio", "ContentText", "ContentText",

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from core.condition import FULL, TEXT_ONLY
 from core.content import TextPart
 from core.question import AnswerKey, Choice, Question, Step
+from evaluation.asking import Unit
 from evaluation.models.catalogue import ModelSpec
-from evaluation.solve import Showing, Unit
+from evaluation.solve import Showing
 from qc.panel import count_votes
 from warehouse.facts import FACT_KINDS, FactStore
 
