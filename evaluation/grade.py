@@ -50,20 +50,29 @@ def grade_answers(facts: FactStore, run_id: str, questions: Mapping[str, Questio
                 counts["known"] += 1
                 continue
             entry = graders[row["revision_id"]]
-            grade = _grade(questions[row["revision_id"]], row, entry) if entry else None
+            grade = grade_answer(questions[row["revision_id"]], row["state"], row["answer"], entry) if entry else None
             counts["ungraded" if grade is None or grade.points is None else "graded"] += 1
             if grade is not None:
-                writer.add(
-                    {
-                        "response_key": row["key"],
-                        "grader": grade.grader,
-                        "points": grade.points,
-                        "step_points": list(grade.step_points),
-                        "reason": grade.reason,
-                        "recorded_at": clock().isoformat(),
-                    }
-                )
+                writer.add(grade_row(row["key"], grade, clock))
     return Graded(**counts)
+
+
+def count_ungraded(facts: FactStore, questions: Mapping[str, Question]) -> int:
+    """How many stored answers `grade_answers` would grade."""
+    graders = graders_of(questions)
+    return sum(not row["is_graded"] and graders[row["revision_id"]] is not None for row in _answers(facts, graders))
+
+
+def grade_row(response_key: str, grade: Grade, clock: Clock) -> dict[str, Any]:
+    """The `grade` fact of a response."""
+    return {
+        "response_key": response_key,
+        "grader": grade.grader,
+        "points": grade.points,
+        "step_points": list(grade.step_points),
+        "reason": grade.reason,
+        "recorded_at": clock().isoformat(),
+    }
 
 
 def graders_of(questions: Mapping[str, Question]) -> dict[str, Entry[Grader] | None]:
@@ -81,25 +90,26 @@ def graders_of(questions: Mapping[str, Question]) -> dict[str, Entry[Grader] | N
     return found
 
 
-def _grade(question: Question, row: Mapping[str, Any], entry: Entry[Grader]) -> Grade:
-    if row["state"] in INVALID_STATES:
-        return invalid(question, row["state"], entry.fingerprint)
+def grade_answer(question: Question, state: str, answer: str, entry: Entry[Grader]) -> Grade:
+    """What the rule says of one stored answer; `entry` is the question's, as `graders_of` gives it."""
+    if state in INVALID_STATES:
+        return invalid(question, state, entry.fingerprint)
     try:
-        return entry.load().grade(question, row["answer"])
+        return entry.load().grade(question, answer)
     except InterplayError as error:
         # A step's key that names no usable grader: one bad key stops no other answer.
         return not_graded(Why.BAD_KEY, str(error)).signed(entry.fingerprint)
 
 
+def wanted_grades(graders: Mapping[str, Entry[Grader] | None]) -> pa.Table:
+    """The revisions with the fingerprint of their present grader, as queries join them."""
+    fingerprints = [entry.fingerprint if entry else None for entry in graders.values()]
+    return pa.table({"revision_id": pa.array(graders, pa.string()), "grader": pa.array(fingerprints, pa.string())})
+
+
 def _answers(facts: FactStore, graders: Mapping[str, Entry[Grader] | None]) -> Iterator[dict[str, Any]]:
-    wanted = pa.table(
-        {
-            "revision_id": pa.array(graders, pa.string()),
-            "grader": pa.array([entry.fingerprint if entry else None for entry in graders.values()], pa.string()),
-        }
-    )
     with analysis(facts, ["response", "grade"]) as connection:
-        connection.register("wanted", wanted)
+        connection.register("wanted", wanted_grades(graders))
         rows = connection.sql(load_sql("evaluation.queries", "first_answers.sql")).to_arrow_table()
     for batch in rows.to_batches(_ROWS_AT_ONCE):
         yield from batch.to_pylist()
