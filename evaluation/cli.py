@@ -5,13 +5,19 @@ from typing import Annotated
 
 import typer
 
+from evaluation.conditions import NAMES, STANDARD
+from evaluation.grade_cli import register as register_grade
+from evaluation.imports import import_answers
 from evaluation.models.catalogue import find_models
-from evaluation.report import table_of_cells, write_report
-from evaluation.run import CONDITIONS, count_pending, evaluate, find_conditions, report_release
+from evaluation.report.document import Report
+from evaluation.report.page import write_report
+from evaluation.report.terminal import table_as_text, table_of_cells
+from evaluation.run import Order, count_pending, evaluate, report_release
 from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
 from warehouse.workspace import open_workspace
 
 app = typer.Typer(no_args_is_help=True, help="Put a release to models, grade, report.", rich_markup_mode=None)
+register_grade(app)
 NameArgument = Annotated[str, typer.Argument(help="Release name.")]
 VersionArgument = Annotated[str, typer.Argument(help="Release version.")]
 
@@ -23,7 +29,16 @@ def run(
     model: Annotated[list[str], typer.Option("--model", help="A project's model, or any provider/model; repeat.")],
     condition: Annotated[
         list[str] | None,
-        typer.Option("--condition", help=f"Of {', '.join(CONDITIONS)}; repeat. All when none is given."),
+        typer.Option(
+            "--condition",
+            help=f"Of {', '.join(NAMES)}; repeat. When none is given: {', '.join(STANDARD)}.",
+        ),
+    ] = None,
+    replicates: Annotated[
+        int, typer.Option(min=1, help="How often each question is asked, with seeds of their own.")
+    ] = 1,
+    max_cost_usd: Annotated[
+        float | None, typer.Option(min=0, help="Ask nothing that this call's costs leave no room for, in US dollars.")
     ] = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
@@ -33,23 +48,52 @@ def run(
 
     Example: interplay evaluation run zoo 1.0.0 --model keen --condition full --condition text_only
     """
-    conditions = find_conditions(condition or list(CONDITIONS))
     with open_workspace(project) as workspace:
         models = find_models(model, workspace.project.settings.models)
+        order = Order(models, condition or tuple(STANDARD), replicates, max_cost_usd)
         if dry_run:
-            count = count_pending(workspace, name, version, models, conditions)
+            count = count_pending(workspace, name, version, order)
             show({"pending": count}, [f"{count} questions would be asked"], as_json)
             return
-        done = evaluate(workspace, name, version, models, conditions)
+        done = evaluate(workspace, name, version, order)
         report = report_release(workspace, name, version, [one.name for one in models], with_answers=False)
     solved, graded = done.solved, done.graded
     lines = [f"asked {solved.asked}, reused {solved.reused}, known before {solved.known}; graded {graded.graded}"]
     lines += [f"failed: {count} {state}" for state, count in sorted(solved.failures.items())]
-    document = {"solved": vars(solved), "graded": vars(graded), "cells": [cell.model_dump() for cell in report.cells]}
+    lines += [f"{one}: not made for {count} items" for one, count in sorted(done.missing.items())]
+    if solved.cost_usd is not None:
+        lines.append(f"cost: {solved.cost_usd:.4f} US dollars")
+    if solved.left:
+        lines.append(f"left: {solved.left} questions, for which the budget has no room; call again with another budget")
+    document = {
+        "solved": vars(solved),
+        "graded": vars(graded),
+        "missing": done.missing,
+        "cells": [cell.model_dump() for cell in report.cells],
+    }
     show(document, lines, as_json)
     if not as_json:
-        header, rows = table_of_cells(report)
-        show_table(None, header, rows, False)
+        _show_on_terminal(report)
+
+
+@app.command("import")
+def import_command(
+    name: NameArgument,
+    version: VersionArgument,
+    file: Annotated[Path, typer.Argument(help='JSONL: {"item": NAME, "answer": TEXT, "condition": ..., "who": ...}.')],
+    model: Annotated[str, typer.Option("--model", help="What reports call the one that answered.")],
+    human: Annotated[bool, typer.Option("--human", help="People answered: reports set models against them.")] = False,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Grade answers that people gave, or that another harness got, as those of a model to a release.
+
+    Example: interplay evaluation import zoo 1.0.0 people.jsonl --model human --human
+    """
+    with open_workspace(project) as workspace:
+        count, graded = import_answers(workspace, (name, version), file, model, human=human)
+    lines = [f"{count} answers of {model}; graded {graded.graded}, not graded {graded.ungraded}"]
+    show({"answers": count, "graded": vars(graded)}, lines, as_json)
 
 
 @app.command("report")
@@ -57,6 +101,10 @@ def report_command(
     name: NameArgument,
     version: VersionArgument,
     to: Annotated[Path | None, typer.Option("--to", help="Folder for report.html, report.json and report.svg.")] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(help="Another release, as 'NAME VERSION', in the table of benchmarks; repeat."),
+    ] = None,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
@@ -65,8 +113,18 @@ def report_command(
     Example: interplay evaluation report zoo 1.0.0 --to report
     """
     with open_workspace(project) as workspace:
-        report = report_release(workspace, name, version, with_answers=as_json or to is not None)
+        others = [(one.partition(" ")[0], one.partition(" ")[2]) for one in beside or ()]
+        report = report_release(workspace, name, version, with_answers=as_json or to is not None, beside=others)
     if to is not None:
         write_report(report, to)
-    header, rows = table_of_cells(report)
-    show_table(report.model_dump(mode="json"), header, rows, as_json)
+    if as_json:
+        show(report.model_dump(mode="json"), (), True)
+    else:
+        _show_on_terminal(report)
+
+
+def _show_on_terminal(report: Report) -> None:
+    """The leaderboard, where there is one, and a row for each model and condition."""
+    board = report.table("leaderboard")
+    for header, rows in (*([table_as_text(board)] if board else []), table_of_cells(report)):
+        show_table(None, header, rows, False)

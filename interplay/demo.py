@@ -13,8 +13,9 @@ from core.settings import PROJECT_FILE
 from curation.ingest import ingest
 from curation.manifest import read_manifest
 from evaluation.models.catalogue import find_models
-from evaluation.report import table_of_cells, write_report
-from evaluation.run import evaluate, find_conditions, report_release
+from evaluation.report.page import write_report
+from evaluation.report.terminal import table_of_cells
+from evaluation.run import Order, evaluate, report_release
 from interplay.demo_source import MANIFEST, SETTINGS, prepare, truths
 from qc.report import qc_report, report_lines
 from qc.review import give_verdict
@@ -139,7 +140,7 @@ class Demo:
     def _evaluate(self, workspace: Workspace) -> None:
         models = find_models(EVALUATED, workspace.project.settings.models)
         names = ["full", *(f"without_{modality.value}" for modality in SENSES), "text_only"]
-        result = evaluate(workspace, NAME, VERSION, models, find_conditions(names))
+        result = evaluate(workspace, NAME, VERSION, Order(models, names))
         self.done["questions to the evaluated"] = result.solved.asked
         report = report_release(workspace, NAME, VERSION, EVALUATED)
         write_report(report, self.folder / "report")

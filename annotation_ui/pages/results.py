@@ -11,7 +11,8 @@ from annotation_ui.views.results import (
     results_table,
     scopes,
 )
-from evaluation.report import Report, conditions_in_order
+from evaluation.report.comparisons import conditions_in_order
+from evaluation.report.document import Report
 
 
 def draw(page: Page) -> None:

@@ -1,6 +1,6 @@
 """Evaluation numbers: condition by model, and the answers behind each number."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlmodel import Session, col, select
@@ -9,8 +9,11 @@ from annotation_ui import labels
 from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.views.item import SETTLED
 from annotation_ui.words import N_, Words
-from core.question import Question, QuestionKind
-from evaluation.report import AnswerRow, Cell, Report, build_report, conditions_in_order
+from core.question import QuestionKind
+from evaluation.report.build import build_report
+from evaluation.report.comparisons import conditions_in_order
+from evaluation.report.document import AnswerRow, Cell, Report
+from evaluation.report.items import item_facts
 from evaluation.run import evaluated_models
 from warehouse.facts import FactStore
 from warehouse.tables import Item, ItemRevision, ItemState, Release, ReleaseItem
@@ -111,9 +114,9 @@ def report(session: Session, who: Principal, scope: Scope, facts: FactStore) -> 
     """
     require(who, Permission.SEE_RESULTS)
     revisions = _settled(session, who) if scope.release_id is None else _of_release(session, scope.release_id)
-    questions: Mapping[str, Question] = {revision.id: revision.as_question() for revision in revisions}
+    items = item_facts(session, [revision.id for revision in revisions])
     models = None if scope.release_id is None else evaluated_models(session, scope.label)
-    return build_report(facts, scope.label, questions, models)
+    return build_report(facts, scope.label, items, models, with_tables=False)
 
 
 def results_table(found: Report, t: Words) -> ResultsTable:

@@ -9,7 +9,8 @@ SELECT
 FROM response
 JOIN wanted USING (revision_id)
 LEFT JOIN grade ON grade.response_key = response.key AND grade.grader = wanted.grader
-WHERE response.state NOT IN ('api_error', 'blocked')
+WHERE response.state NOT IN ('api_error', 'unparsed', 'blocked')
+    AND response.kind <> 'prompt'
     AND response.rotation = 0
     AND NOT ends_with(response.condition, '_open')
 ORDER BY response.key

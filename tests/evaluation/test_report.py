@@ -1,115 +1,61 @@
+"""What a report reads and counts: cells by model, condition and kind, and the responses behind them."""
+
 import json
 import re
-from xml.etree import ElementTree
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import binomtest
 
-from evaluation.report import (
-    Cell,
-    Report,
-    build_report,
-    conditions_in_order,
-    interval,
-    page,
-    picture,
-    table_by_condition,
-    table_of_cells,
-    wilson,
-    write_report,
-)
-
-PAYLOAD = "<script>alert('answer')</script><img src=x onerror=alert(1)>"
-
-
-def cell(model: str = "m", condition: str = "full", **fields) -> Cell:
-    usual = {
-        "kind": "choice", "answered": 10, "graded": 10, "invalid": 0, "points": 50.0, "low": 24.0, "high": 76.0,
-        "worst": 50.0, "best": 50.0, "chance": 25.0,
-    }  # fmt: skip
-    return Cell(**{"model": model, "condition": condition} | usual | fields)
-
-
-def report(*cells: Cell, **fields) -> Report:
-    return Report(**{"title": "zoo 1.0.0", "cells": cells} | fields)
-
-
-class TestIntervals:
-    @pytest.mark.parametrize(
-        ("successes", "count", "low", "high"),
-        [
-            # Newcombe (1998), Statistics in Medicine 17:857-872, table I, method 3 (score, no continuity correction).
-            (81, 263, 0.2553, 0.3662),
-            (15, 148, 0.0624, 0.1605),
-            (0, 20, 0.0000, 0.1611),
-            (1, 29, 0.0061, 0.1718),
-        ],
-    )
-    def test_wilson_s_is_the_published_one(self, successes, count, low, high):
-        assert wilson(successes, count) == pytest.approx((low, high), abs=5e-5)
-
-    @given(st.integers(1, 500).flatmap(lambda count: st.tuples(st.integers(0, count), st.just(count))))
-    def test_and_that_of_scipy(self, shares):
-        theirs = binomtest(*shares).proportion_ci(0.95, method="wilson")
-        assert wilson(*shares) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
-
-    def test_of_right_or_wrong_points_it_is_wilson_s(self):
-        assert interval(np.array([1.0] * 81 + [0.0] * 182)) == pytest.approx((25.53, 36.62), abs=5e-3)
-
-    def test_nothing_graded_has_none(self):
-        assert interval(np.array([])) == (None, None)
-
-    def test_equal_points_say_nothing_about_their_spread(self):
-        low, high = interval(np.full(12, 0.4))
-        assert (low, high) == pytest.approx(tuple(100 * end for end in wilson(4.8, 12)))
-        low, high = interval(np.array([0.7]))
-        assert low < 25
-        assert high > 95
-
-    def test_of_parts_of_points_it_is_a_bootstrap_near_the_normal_one(self):
-        points = np.random.default_rng(3).beta(2, 3, 400)
-        spread = 1.96 * points.std(ddof=1) / np.sqrt(len(points))
-        assert interval(points) == pytest.approx(
-            (100 * (points.mean() - spread), 100 * (points.mean() + spread)), abs=0.4
-        )
-        assert interval(points) == interval(points)
-
-    @given(st.lists(st.sampled_from([0.0, 0.3, 0.5, 1.0]), min_size=1, max_size=30))
-    def test_it_holds_the_mean(self, points):
-        low, high = interval(np.array(points))
-        assert 0 <= low <= 100 * np.mean(points) + 1e-9
-        assert 100 * np.mean(points) - 1e-9 <= high <= 100
+from core.question import Step
+from evaluation.graders import grader_for
+from evaluation.metrics import wilson
+from evaluation.report.build import build_report
+from evaluation.report.comparisons import conditions_in_order
+from evaluation.report.document import ANSWER_KEPT_CHARACTERS, Cell, Number, Report
+from evaluation.report.frame import view_of
+from evaluation.report.items import ItemFacts, blind_ceiling, clusters_of, item_facts, sound_of
+from evaluation.report.page import page
 
 
 @pytest.fixture
 def build(facts, respond):
-    """A report of responses given as (key, revision, model, condition, points, ...), each graded as said."""
+    """A report of responses given as (revision, model, condition, points, more), each graded as said."""
 
-    def make(asked, rows, **options):
+    def make(asked, rows, clusters=None, twins=None, **options):
         responses, grades = [], []
         for key, (revision, model, condition, points, more) in enumerate(rows):
             kind = asked[revision].kind.value
-            row = {"key": f"{key:03}", "request_key": f"{key:03}", "item_name": f"item {revision}"}
+            row = {"key": f"{key:03}", "request_key": f"{key:03}", "item_name": f"item {revision}", "purpose": "test"}
+            steps = more.pop("step_points", [])
             responses.append(
                 row
                 | {"revision_id": revision, "model": model, "condition": condition, "answer": "x", "kind": kind}
                 | more
             )
             if points != "none":
-                grader = {"choice": "choice@1", "open": "number@1", "multi_step": "multi_step@1"}[kind]
-                grades.append({"response_key": f"{key:03}", "grader": grader, "points": points, "reason": "because"})
+                grader = grader_for(asked[revision]).fingerprint
+                grade = {"response_key": f"{key:03}", "grader": grader, "points": points, "step_points": steps}
+                grades.append(grade | {"reason": "because"})
         respond(*responses)
         respond(*grades, kind="grade")
-        return build_report(facts, "zoo 1.0.0", asked, **options)
+        return build_report(facts, "zoo 1.0.0", items(asked, clusters, twins), **options)
 
     return make
 
 
+def items(asked, clusters=None, twins=None):
+    return {
+        revision: ItemFacts(
+            name=f"item {revision}",
+            question=question,
+            cluster=(clusters or {}).get(revision, revision),
+            twin_group=(twins or {}).get(revision),
+        )
+        for revision, question in asked.items()
+    }
+
+
 def rows(*points, revision="c", model="m", condition="full", **more):
-    return [(f"{revision}{place}", model, condition, point, more) for place, point in enumerate(points)]
+    return [(f"{revision}{place}", model, condition, point, dict(more)) for place, point in enumerate(points)]
 
 
 class TestCells:
@@ -149,9 +95,24 @@ class TestCells:
         assert (one.worst, one.best) == pytest.approx((100 * 2 / 6, 100 * 4 / 6))
         assert (one.low, one.high) == pytest.approx(tuple(100 * end for end in wilson(2, 4)))
 
+    def test_items_of_one_cluster_are_no_independent_evidence(self, questions, build, facts):
+        asked = {f"c{n}": questions.choice() for n in range(40)}
+        points = [1.0, 1.0, 0.0, 0.0] * 10
+        (alone,) = build(asked, rows(*points), with_tables=False).cells
+        clusters = {f"c{n}": f"pair {n // 2}" for n in range(40)}
+        (paired,) = build_report(facts, "t", items(asked, clusters), with_tables=False).cells
+        assert (alone.clusters, paired.clusters, paired.items) == (40, 20, 40)
+        assert paired.high - paired.low > 1.3 * (alone.high - alone.low)
+
+    def test_repetitions_are_one_item(self, questions, build):
+        asked = {f"c{n}": questions.choice() for n in range(2)}
+        (one,) = build(asked, [*rows(1.0, 0.0), *rows(1.0, 0.0, replicate=1)]).cells
+        assert (one.answered, one.items, one.clusters, one.points) == (4, 2, 2, 50.0)
+
     def test_nothing_graded_has_no_points_and_the_widest_bounds(self, questions, build):
         (one,) = build({"c0": questions.choice()}, rows(None)).cells
         assert (one.points, one.low, one.high, one.worst, one.best) == (None, None, None, 0.0, 100.0)
+        assert one.reason == "no answer is graded"
 
     def test_chance_is_known_where_one_option_is_right(self, questions, build):
         two = questions.choice(choices=questions.choice().choices[:2])
@@ -168,7 +129,7 @@ class TestCells:
         row = {"key": "1", "request_key": "1", "item_name": "i", "revision_id": "c", "answer": "Answer: B"}
         respond(row)
         respond({"response_key": "1", "grader": "choice@0", "points": 1.0}, kind="grade")
-        (one,) = build_report(facts, "t", {"c": questions.choice()}).cells
+        (one,) = build_report(facts, "t", items({"c": questions.choice()})).cells
         assert (one.answered, one.graded) == (1, 0)
 
     def test_of_two_askings_of_one_thing_the_later_counts(self, questions, build):
@@ -198,8 +159,8 @@ class TestCells:
         assert [row.model for row in found.answers] == ["b"]
 
     def test_nothing_asked_is_an_empty_report(self, questions, facts):
-        found = build_report(facts, "t", {"c": questions.choice()})
-        assert (found.cells, found.answers) == ((), ())
+        found = build_report(facts, "t", items({"c": questions.choice()}))
+        assert (found.cells, found.answers, found.tables) == ((), (), ())
         assert "<h1>t</h1>" in page(found)
 
     def test_every_number_names_its_responses(self, questions, build):
@@ -210,104 +171,209 @@ class TestCells:
             ("001", 0.0, "because"),
             ("002", None, "because"),
         ]
+        assert found.cells[0].selection == {"model": ("m",), "kind": ("choice",), "condition": ("full",)}
+
+    def test_of_a_very_long_answer_it_holds_the_beginning(self, questions, build):
+        (row,) = build({"c0": questions.choice()}, rows(1.0, answer="ab" * 5_000)).answers
+        assert row.answer == "ab" * (ANSWER_KEPT_CHARACTERS // 2)
 
     def test_the_numbers_alone_load_no_responses(self, questions, build):
-        found = build({"c0": questions.choice()}, rows(1.0), with_answers=False)
-        assert (len(found.cells), found.answers) == (1, ())
+        found = build({"c0": questions.choice()}, rows(1.0), with_answers=False, with_tables=False)
+        assert (len(found.cells), found.answers, found.items, found.tables) == (1, (), (), ())
 
+    def test_persons_are_known_by_name_or_by_their_import(self, questions, build):
+        told = json.dumps({"imported": True, "is_human": True})
+        found = build({"c0": questions.choice()}, [
+            *rows(1.0, model="human"), *rows(1.0, model="crowd", parameters=told), *rows(1.0, model="m"),
+        ])  # fmt: skip
+        assert found.people == ("crowd", "human")
 
-class TestTables:
     def test_full_comes_first_and_then_what_leaves_out_least(self):
-        names = ["options_only", "zzz", "text_only", "without_image", "full", "caption_for_audio", "without_audio"]
-        assert conditions_in_order(cell(condition=name) for name in names) == [
-            "full", "without_audio", "without_image", "caption_for_audio", "text_only", "options_only", "zzz",
+        names = ["options_only", "zzz", "text_only", "without_image", "full", "caption_for_visual", "without_audio"]
+        fields = {"model": "m", "kind": "choice", "chance": None, "points": None, "selection": {}}
+        assert conditions_in_order(Cell(condition=name, **fields) for name in names) == [
+            "full", "without_audio", "without_image", "caption_for_visual", "text_only", "options_only", "zzz",
         ]  # fmt: skip
 
-    def test_a_row_for_each_model_with_what_was_not_asked_as_a_dash(self):
-        ungraded = cell("b", points=None, low=None, high=None, graded=0, worst=0.0, best=100.0)
-        partly = cell("a", "text_only", graded=8)
-        header, found = table_by_condition(report(cell("a"), partly, ungraded))
-        assert header == ["model", "kind", "full", "text_only"]
-        assert found == [
-            ["a", "choice", "50.0 [24, 76] n=10", "50.0 [24, 76] 8/10 graded"],
-            ["b", "choice", "not graded (0/10)", "-"],
-        ]
 
-    def test_a_row_for_each_cell(self):
-        header, found = table_of_cells(report(cell(), cell(points=None, low=None, high=None, graded=0, chance=None)))
-        assert header == ["kind", "model", "condition", "points", "95%", "graded", "chance"]
-        assert found == [
-            ["choice", "m", "full", "50.0", "24 to 76", "10 of 10", "25"],
-            ["choice", "m", "full", "not graded", "", "0 of 10", ""],
-        ]
+class TestItems:
+    @pytest.mark.parametrize(
+        ("types", "kind"),
+        [
+            (["speech"], "speech"),
+            (["environment", "music"], "environment"),
+            (["environment", "speech", None], "speech"),
+            (["environment", None], None),
+            ([None], None),
+            ([], None),
+        ],
+    )
+    def test_the_sound_of_an_item(self, types, kind):
+        assert sound_of(types) == kind
 
+    def test_clusters_hang_together_through_media_and_twins(self, questions):
+        def seen(*names):
+            media = {f"image_{n}": questions.media_ref("image", name) for n, name in enumerate(names, start=1)}
+            return questions.choice(" ".join(f"<{name}>" for name in media), media=media)
 
-class TestPicture:
-    def test_the_same_report_gives_the_same_picture(self):
-        cells = [cell(model, condition) for model in ("a", "b") for condition in ("full", "text_only")]
-        assert picture(report(*cells)) == picture(report(*reversed(cells)))
+        asked = {"a": seen("x"), "b": seen("y", "x"), "c": seen("y"), "d": seen("z"), "e": questions.choice()}
+        twins = dict.fromkeys(asked) | {"d": "t", "e": "t"}
+        assert clusters_of(asked, twins) == {"a": "a", "b": "a", "c": "a", "d": "d", "e": "d"}
+        assert clusters_of({}, {}) == {}
+        assert clusters_of({"e": questions.choice()}, {"e": None}) == {"e": "e"}
 
-    def test_it_names_models_and_conditions_and_draws_a_bar_for_each(self):
-        drawn = picture(report(cell("ada"), cell("ada", "text_only"), cell("bo"))).decode()
-        assert all(word in drawn for word in ("ada", "bo", "text only", "chance", "accuracy, percent"))
-        root = ElementTree.fromstring(drawn)
-        assert root.tag.endswith("svg")
+    def test_from_the_database(self, zoo, sound_items):
+        from sqlmodel import select
 
-    def test_names_that_look_like_formulas_or_markup_are_text(self):
-        drawn = picture(report(cell("a$b$c"), cell("<b>&\"'"))).decode()
-        assert ElementTree.fromstring(drawn) is not None
-        assert "a$b$c" in drawn
+        from warehouse.tables import Item, ItemRevision, Material
 
-    def test_a_model_without_a_grade_has_no_bar(self):
-        ungraded = cell("a", points=None, low=None, high=None, graded=0)
-        assert picture(report(ungraded))
-        assert picture(report(ungraded, cell("b")))
+        with zoo.database.session() as session:
+            for material in session.exec(select(Material).where(Material.modality == "audio")):
+                material.audio_type = "environment"
+            revisions = session.exec(select(ItemRevision)).all()
+            names = {item.id: item.name for item in session.exec(select(Item))}
+            found = item_facts(session, [one.id for one in revisions])
+            assert [found[one.id].name for one in revisions] == [names[one.item_id] for one in revisions]
+            assert [found[one.id].question for one in revisions] == [one.as_question() for one in revisions]
+        assert {(one.scope, one.sound) for one in found.values()} == {("omni", "environment")}
 
+    def test_attributes(self, questions):
+        media = {"audio_1": questions.media_ref("audio"), "video_1": questions.media_ref("video")}
+        question = questions.choice("<audio_1> <video_1>", media=media, task_type="event_ordering")
+        row = ItemFacts(name="i", question=question, cluster="c", twin_group="t").row("r")
+        assert (row.scope, row.modalities, row.branch, row.ability) == ("omni", "audio+video", "reasoning", "temporal")
+        assert (row.sound, row.twin, row.steps) == ("not stated", "yes", "0")
+        foreign = questions.choice(task_type="of another benchmark")
+        row = ItemFacts(name="i", question=foreign, cluster="c").row("r")
+        assert (row.scope, row.branch, row.ability, row.sound, row.twin) == ("text", "not stated", "none", "none", "no")
 
-class TestPage:
-    @pytest.fixture
-    def found(self):
-        from evaluation.report import AnswerRow
+    def test_a_blind_policy_gets_no_two_twins_right_that_read_the_same(self, questions):
+        def twin(seed, correct, text="Look: <image_1>", **changes):
+            return questions.choice(text, (correct,), {"image_1": questions.media_ref("image", seed)}, **changes)
 
-        row = {
-            "key": "k1", "item_name": f"i{PAYLOAD}", "revision_id": "r", "model": f"m{PAYLOAD}", "condition": "full",
-            "state": "ok", "answer": PAYLOAD, "error": None, "points": 1.0, "reason": f"because {PAYLOAD}",
-        }  # fmt: skip
-        failed = row | {"key": "k2", "state": "api_error", "answer": None, "error": PAYLOAD, "points": None}
-        return report(
-            cell(f"m{PAYLOAD}", answered=12, worst=41.7, best=58.3),
-            title=f"zoo {PAYLOAD}",
-            answers=(AnswerRow(**row), AnswerRow(**failed | {"reason": None})),
-            settings={f"m{PAYLOAD}": {"note": PAYLOAD}},
+        assert blind_ceiling([twin("a", 0), twin("b", 1)]) == 0.0
+        assert blind_ceiling([twin("a", 0), twin("b", 0)]) == 1.0
+        assert blind_ceiling([twin("a", 0), twin("b", 1, "See: <image_1>")]) == 1.0
+        # Choices in another order: a policy that knows words, not places, still has one answer for both.
+        turned = tuple(reversed(questions.choice().choices))
+        assert blind_ceiling([twin("a", 0), twin("b", 3, choices=turned)]) == 1.0
+        assert blind_ceiling([twin("a", 0), twin("b", 0, choices=turned)]) == 0.0
+        assert blind_ceiling([questions.open(), questions.open(accepted=("5", "4"))]) == 1.0
+        assert blind_ceiling([questions.open(), questions.open(accepted=("5",))]) == 0.0
+        other = questions.steps()
+        other = other.model_copy(
+            update={"steps": (other.steps[0], Step(ask="Where?", points=6, answer={"accepted": ("right",)}))}
         )
+        assert blind_ceiling([questions.steps(), questions.steps()]) == 1.0
+        assert blind_ceiling([questions.steps(), other]) == 0.0
 
-    def test_nobody_s_text_becomes_markup(self, found):
-        shown = page(found)
-        assert "<script" not in shown
-        assert "<img" not in shown
-        assert shown.count("&lt;script&gt;") >= 8
 
-    def test_it_opens_offline(self):
-        shown = page(report(cell(), cell("b", "text_only")))
-        fetched = re.findall(r"""(?:src|href|action|data)\s*=\s*["']?([^"'\s>]+)|url\(([^)]+)\)|@import""", shown)
-        assert all(target.startswith("#") for pair in fetched for target in pair if target)
-        without_names = re.sub(r'xmlns(?::\w+)?="[^"]*"', "", shown)
-        assert "http" not in without_names
+class TestViews:
+    @pytest.mark.parametrize(
+        ("condition", "modalities", "view"),
+        [
+            ("full", "none", "full"),
+            ("without_image", "audio+image", "audio_only"),
+            ("without_image", "audio+image+video", "none"),
+            ("without_visual", "audio+image+video", "audio_only"),
+            ("without_video", "audio+video", "audio_only"),
+            ("without_audio", "audio+video", "visual_only"),
+            ("without_image", "image", "none"),
+            ("without_audio", "audio", "none"),
+            ("caption_for_video", "audio+video", "audio_and_caption"),
+            ("transcript_for_audio", "audio+image", "visual_and_words"),
+            ("donor_for_audio", "audio+image", "none"),
+        ],
+    )
+    def test_what_a_condition_shows(self, condition, modalities, view):
+        assert view_of(condition, modalities)[0] == view
 
-    def test_it_says_how_far_missing_grades_could_move_the_points(self, found):
-        shown = " ".join(page(found).split())
-        assert "2 of 12 answers have no grade; the points lie between 41.7 and 58.3" in shown
+    def test_one_response_stands_for_what_two_conditions_show(self, questions, build):
+        media = {"audio_1": questions.media_ref("audio"), "image_1": questions.media_ref("image")}
+        asked = {f"c{n}": questions.choice("<audio_1> <image_1>", media=media) for n in range(2)}
+        found = build(asked, [
+            *rows(1.0, 1.0), *rows(1.0, 0.0, condition="without_image"), *rows(0.0, condition="without_visual"),
+        ])  # fmt: skip
+        views = [(row.condition, row.revision_id, row.view) for row in found.answers if row.condition != "full"]
+        assert views == [
+            ("without_image", "c0", "none"), ("without_image", "c1", "audio_only"), ("without_visual", "c0", "audio_only"),
+        ]  # fmt: skip
+        overall = found.table("table4").rows[0].cells[6]
+        assert (overall.points, overall.answered) == (0.0, 2)
 
-    def test_of_very_many_responses_it_shows_the_first(self, found, monkeypatch):
-        monkeypatch.setattr("evaluation.report.ANSWERS_ON_PAGE", 1)
-        shown = " ".join(page(found).split())
-        assert "The first 1 of 2; report.json holds all of them." in shown
-        assert 'id="k1"' in shown
-        assert 'id="k2"' not in shown
 
-    def test_all_of_it_is_written(self, found, tmp_path):
-        write_report(found, tmp_path / "a" / "b")
-        written = json.loads((tmp_path / "a" / "b" / "report.json").read_text(encoding="utf-8"))
-        assert Report.model_validate(written) == found
-        assert (tmp_path / "a" / "b" / "report.html").read_text(encoding="utf-8") == page(found)
-        assert (tmp_path / "a" / "b" / "report.svg").read_bytes() == picture(found)
+class TestSteps:
+    def test_points_of_steps_by_hand(self, questions, build):
+        media = {"audio_1": questions.media_ref("audio"), "image_1": questions.media_ref("image")}
+        prompt = questions.choice("<audio_1> <image_1>", media=media).prompt
+        key = {"accepted": ("1",)}
+        three = tuple(Step(ask=str(worth), points=worth, answer=key) for worth in (2, 3, 5))
+        asked = {"a": questions.steps(prompt=prompt), "b": questions.steps(prompt=prompt, steps=three)}
+        found = build(asked, [
+            ("a", "m", "full", 0.4, {"step_points": [1.0, 0.0]}),
+            ("b", "m", "full", 0.8, {"step_points": [0.0, 1.0, 1.0]}),
+            ("b", "n", "full", None, {"step_points": [1.0, None, 1.0]}),
+        ])  # fmt: skip
+        table = found.table("table6")
+        assert [column.title for column in table.columns[-4:]] == ["Q1", "Q2", "Q3+", "Total"]
+        good, open_ = (row.cells[-4:] for row in table.rows)
+        # Q1: 4 and 0 of ten; Q2: 0 and 3; Q3: 5 of the one that has it; in all 4 and 8.
+        assert [cell.points for cell in good] == pytest.approx([20.0, 15.0, 50.0, 60.0])
+        assert [cell.graded for cell in good] == [2, 2, 1, 2]
+        assert [cell.points for cell in open_] == [None] * 4
+        assert [(cell.worst, cell.best) for cell in open_] == [(0, 20), (0, 30), (0, 50), (0, 100)]
+
+
+class TestTwins:
+    def test_groups_are_right_when_all_members_are(self, questions, build):
+        asked = {f"c{n}": questions.choice(correct=(n % 2,)) for n in range(6)}
+        twins = {f"c{n}": f"pair {n // 2}" for n in range(6)}
+        found = build(asked, [*rows(1.0, 1.0, 1.0, 0.0, 1.0, None), *rows(1.0, 1.0, model="n")], twins=twins)
+        table = found.table("twins")
+        by_label = {row.label: row.cells[0] for row in table.rows}
+        assert (by_label["m"].points, by_label["m"].answered, by_label["m"].graded) == (50.0, 3, 2)
+        assert (by_label["m"].worst, by_label["m"].best) == pytest.approx((100 / 3, 200 / 3))
+        assert (by_label["n"].points, by_label["n"].answered) == (100.0, 1)
+        assert (by_label["at most, without any media"].value, by_label["guessing"].value) == (0.0, 6.25)
+
+    def test_a_member_that_was_never_asked_leaves_its_group_open(self, questions, build):
+        asked = {f"c{n}": questions.choice(correct=(n % 2,)) for n in range(2)}
+        found = build(asked, rows(1.0), twins=dict.fromkeys(asked, "pair"))
+        (cell,) = found.table("twins").rows[0].cells
+        assert (cell.points, cell.answered, cell.graded, cell.reason) == (None, 1, 0, "no group is graded")
+
+
+class TestCosts:
+    def test_each_call_counts_once(self, questions, build):
+        asked = {f"c{n}": questions.choice() for n in range(3)}
+        priced = {"input_tokens": 100, "output_tokens": 10, "cost_usd": 0.5}
+        found = build(asked, [
+            ("c0", "m", "full", 1.0, {"request_key": "same", **priced}),
+            ("c0", "m", "without_audio", 1.0, {"request_key": "same", **priced}),
+            ("c1", "m", "full", 1.0, {**priced}),
+            ("c2", "m", "full", "none", {"state": "api_error", "answer": None}),
+            ("c0", "n", "full", 1.0, {"request_key": "same", **priced}),
+            ("c0", "human", "full", 1.0, {"purpose": "imported"}),
+        ])  # fmt: skip
+        table = found.table("costs")
+        titles = [column.title for column in table.columns]
+        told = {row.label: dict(zip(titles, (cell.value for cell in row.cells), strict=True)) for row in table.rows}
+        assert set(told) == {"m", "n", "all"}
+        assert told["m"] == {
+            "Calls": 3, "Input tokens": 200, "Output tokens": 20, "Tokens unknown": 1, "Cost, USD": 1.0,
+            "Cost unknown": 1, "api error": 1,
+        }  # fmt: skip
+        assert (told["n"]["Calls"], told["n"]["Cost, USD"]) == (1, 0.5)
+        assert (told["all"]["Calls"], told["all"]["Cost, USD"]) == (3, 1.0)
+
+    def test_unknown_prices_are_unknown_and_not_nought(self, questions, build):
+        table = build({"c0": questions.choice()}, rows(1.0)).table("costs")
+        cells = dict(zip((column.title for column in table.columns), table.rows[0].cells, strict=True))
+        assert (cells["Cost, USD"].value, cells["Cost, USD"].text) == (None, "unknown")
+
+
+def test_a_report_comes_back_from_its_json(questions, build):
+    found = build({"c0": questions.choice()}, [*rows(1.0), *rows(0.0, condition="text_only")])
+    back = Report.model_validate_json(found.model_dump_json())
+    assert back.model_dump(mode="json") == found.model_dump(mode="json")
+    assert isinstance(back.table("leaderboard").rows[0].cells[1], Number)

@@ -1,0 +1,207 @@
+"""Pictures of a report as SVG: points and losses by condition, the leaderboard, abilities as a radar."""
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evaluation.report.comparisons import conditions_in_order
+from evaluation.report.document import Number, Report, Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, which colour-blind readers tell apart, without the yellow, which white paper swallows.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7A5195", "#4D4D4D")
+_PERSON = "#222222"
+_MARKERS = "osD^v"
+_WIDTH_IN = 8.6
+_QUIET = "#888888"
+_RC: Any = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.edgecolor": "#bbbbbb",
+    "axes.labelcolor": "#444444",
+    "xtick.color": "#444444",
+    "ytick.color": "#222222",
+    # A dollar sign in a model's name begins no formula.
+    "text.parse_math": False,
+}
+
+
+def points_figure(report: Report) -> bytes | None:
+    """Points by condition and model with intervals, and chance as a line; of the kind with most answers."""
+    if not any(cell.points is not None for cell in report.cells):
+        return None
+    kinds = sorted({cell.kind for cell in report.cells})
+    kind = max(kinds, key=lambda one: sum(cell.answered for cell in report.cells if cell.kind == one))
+    cells = {(cell.model, cell.condition): cell for cell in report.cells if cell.kind == kind}
+    chances = [cell.chance for cell in cells.values() if cell.chance is not None]
+    shown = [(name.replace("_", " "), {m: cells[m, name] for m in models_of(report) if (m, name) in cells})
+             for name in conditions_in_order(cells.values())]  # fmt: skip
+
+    def draw(axes: "Axes") -> None:
+        if chances:
+            axes.axvline(float(np.mean(chances)), color=_QUIET, linestyle="--", linewidth=1, label="chance")
+        axes.set_xlim(-1, 101)
+        axes.set_xlabel("accuracy, percent" if kind == "choice" else "points, percent")
+
+    return _dots("points", report, shown, draw)
+
+
+def drops_figure(report: Report) -> bytes | None:
+    """Points that each model loses when something is taken away, with intervals."""
+    table = report.table("drops")
+    if table is None:
+        return None
+    shown: list[tuple[str, dict[str, Number]]] = []
+    for place, column in enumerate(table.columns[1:], start=1):
+        shown.append((column.title, {row.label: _number(row, place) for row in table.rows}))
+
+    def draw(axes: "Axes") -> None:
+        axes.axvline(0, color=_QUIET, linewidth=1)
+        axes.set_xlabel("points lost, percent")
+
+    return _dots("drops", report, shown, draw)
+
+
+def leaderboard_figure(report: Report) -> bytes | None:
+    """Points of each model with their intervals, best on top."""
+    table = report.table("leaderboard")
+    if table is None:
+        return None
+    rows = [(row.label, _number(row, 1)) for row in table.rows]
+    rows = [(label, number) for label, number in rows if number.points is not None]
+    colours = _colours(report)
+    with _figure("leaderboard", 0.6 + 0.3 * len(rows)) as (figure, drawn):
+        axes = figure.subplots()
+        for place, (label, number) in enumerate(rows):
+            _whisker(axes, number, -place, colours[label], "o")
+        axes.set_yticks([-place for place in range(len(rows))], [label for label, _ in rows])
+        axes.set_ylim(-len(rows) + 0.4, 0.6)
+        axes.set_xlim(-1, 101)
+        axes.set_xlabel("points, percent")
+        _plain(axes)
+    return drawn.getvalue()
+
+
+def radar_figure(report: Report) -> bytes | None:
+    """Points by ability, persons as a filled area and models as lines; needs three abilities."""
+    table = report.table("table3")
+    if table is None:
+        return None
+    places = [
+        place
+        for place, column in enumerate(table.columns)
+        if column.title != "Overall" and any(_number(row, place).points is not None for row in table.rows)
+    ]
+    if len(places) < 3:
+        return None
+    colours = _colours(report)
+    angles = np.linspace(0, 2 * np.pi, len(places), endpoint=False)
+    closed = np.append(angles, angles[0])
+    with _figure("radar", 4.2, 6.2) as (figure, drawn):
+        axes: Any = figure.subplots(subplot_kw={"projection": "polar"})
+        axes.set_theta_offset(np.pi / 2)
+        axes.set_theta_direction(-1)
+        for row in table.rows:
+            points = [_number(row, place).points for place in places]
+            line = np.array([np.nan if one is None else one for one in [*points, points[0]]])
+            if row.label in report.people:
+                axes.fill(closed, line, color=_PERSON, alpha=0.1)
+            axes.plot(closed, line, color=colours[row.label], linewidth=1.6, label=row.label)
+        axes.set_xticks(angles, [table.columns[place].title for place in places])
+        axes.set_ylim(0, 100)
+        axes.set_yticks([25, 50, 75, 100])
+        axes.tick_params(axis="y", labelsize=7, labelcolor=_QUIET)
+        axes.grid(color="#dddddd")
+        axes.spines["polar"].set_color("#dddddd")
+        figure.legend(frameon=False, loc="outside right center")
+    return drawn.getvalue()
+
+
+FIGURES: Mapping[str, Callable[[Report], bytes | None]] = {
+    "leaderboard": leaderboard_figure,
+    "table3": radar_figure,
+    "conditions": points_figure,
+    "drops": drops_figure,
+}
+"""What draws each figure, by the key of the table that it belongs to."""
+
+
+def models_of(report: Report) -> list[str]:
+    """Models in the order of the leaderboard; without one, by name."""
+    table = report.table("leaderboard")
+    ranked = [row.label for row in table.rows] if table else []
+    return [*ranked, *sorted({cell.model for cell in report.cells} - set(ranked))]
+
+
+def _dots(
+    key: str, report: Report, groups: Sequence[tuple[str, Mapping[str, Number]]], finish: Callable[["Axes"], None]
+) -> bytes:
+    """A row for each group, in it a point with its interval for each model."""
+    models, colours = models_of(report), _colours(report)
+    step = 0.8 / len(models)
+    with _figure(key, 0.9 + len(groups) * max(0.36, 0.13 * len(models))) as (figure, drawn):
+        axes = figure.subplots()
+        for place, model in enumerate(models):
+            label: str | None = model
+            for row, (_, numbers) in enumerate(groups):
+                if model in numbers and numbers[model].points is not None:
+                    height = -row + 0.4 - step * (place + 0.5)
+                    marker = _MARKERS[place // len(_COLOURS) % len(_MARKERS)]
+                    _whisker(axes, numbers[model], height, colours[model], marker, label)
+                    label = None
+        for row in range(1, len(groups)):
+            axes.axhline(0.5 - row, color="#eeeeee", linewidth=1, zorder=0)
+        axes.set_yticks([-row for row in range(len(groups))], [name for name, _ in groups])
+        axes.set_ylim(-len(groups) + 0.5, 0.5)
+        finish(axes)
+        _plain(axes)
+        figure.legend(frameon=False, ncols=min(len(models) + 1, 5), loc="outside upper center")
+    return drawn.getvalue()
+
+
+def _whisker(axes: "Axes", number: Number, height: float, colour: str, marker: str, label: str | None = None) -> None:
+    assert number.points is not None
+    low, high = (number.points if end is None else end for end in (number.low, number.high))
+    axes.plot([low, high], [height, height], color=colour, linewidth=1.4, alpha=0.55, solid_capstyle="butt")
+    face = "white" if number.is_small else colour
+    axes.plot([number.points], [height], marker, color=colour, markerfacecolor=face, markersize=4.5, label=label)
+
+
+def _plain(axes: "Axes") -> None:
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", color="#eeeeee", linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def _colours(report: Report) -> dict[str, str]:
+    models = [model for model in models_of(report) if model not in report.people]
+    found = {model: _COLOURS[place % len(_COLOURS)] for place, model in enumerate(models)}
+    return found | dict.fromkeys(report.people, _PERSON)
+
+
+def _number(row: Row, place: int) -> Number:
+    cell = row.cells[place]
+    assert isinstance(cell, Number)
+    return cell
+
+
+@contextmanager
+def _figure(key: str, height_in: float, width_in: float = _WIDTH_IN) -> "Iterator[tuple[Figure, io.BytesIO]]":
+    """A figure that becomes SVG when the block ends; the same report gives the same bytes."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    drawn = io.BytesIO()
+    # The salt goes into the ids, which must differ between the figures of one page.
+    with mpl.rc_context({**_RC, "svg.hashsalt": f"interplay {key}"}):
+        figure = Figure(figsize=(width_in, height_in), layout="constrained")
+        yield figure, drawn
+        figure.savefig(drawn, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
