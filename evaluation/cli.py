@@ -8,17 +8,20 @@ import typer
 from evaluation.conditions import NAMES, STANDARD
 from evaluation.grade_cli import register as register_grade
 from evaluation.imports import import_answers
-from evaluation.models.catalogue import find_models
+from evaluation.models.catalogue import ModelSpec, find_models
 from evaluation.report.document import Report
 from evaluation.report.page import write_report
 from evaluation.report.terminal import table_as_text, table_of_cells
 from evaluation.run import Order, count_pending, evaluate, report_release
 from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
-from warehouse.workspace import open_workspace
+from warehouse.workspace import Workspace, open_workspace
 
 app = typer.Typer(no_args_is_help=True, help="Put a release to models, grade, report.", rich_markup_mode=None)
 register_grade(app)
 NameArgument = Annotated[str, typer.Argument(help="Release name.")]
+JudgeOption = Annotated[
+    str | None, typer.Option("--judge", help="Model whose stored grades count where the rules settle nothing.")
+]
 VersionArgument = Annotated[str, typer.Argument(help="Release version.")]
 
 
@@ -59,7 +62,10 @@ def run(
         report = report_release(workspace, name, version, [one.name for one in models], with_answers=False)
     solved, graded = done.solved, done.graded
     lines = [f"asked {solved.asked}, reused {solved.reused}, known before {solved.known}; graded {graded.graded}"]
-    lines += [f"failed: {count} {state}" for state, count in sorted(solved.failures.items())]
+    lines += [
+        f"failed: {count} {state}" + (f" ({solved.reasons[state]})" if state in solved.reasons else "")
+        for state, count in sorted(solved.failures.items())
+    ]
     lines += [f"{one}: not made for {count} items" for one, count in sorted(done.missing.items())]
     if solved.cost_usd is not None:
         lines.append(f"cost: {solved.cost_usd:.4f} US dollars")
@@ -105,6 +111,7 @@ def report_command(
         list[str] | None,
         typer.Option(help="Another release, as 'NAME VERSION', in the table of benchmarks; repeat."),
     ] = None,
+    judge: JudgeOption = None,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
@@ -114,7 +121,10 @@ def report_command(
     """
     with open_workspace(project) as workspace:
         others = [(one.partition(" ")[0], one.partition(" ")[2]) for one in beside or ()]
-        report = report_release(workspace, name, version, with_answers=as_json or to is not None, beside=others)
+        with_answers = as_json or to is not None
+        report = report_release(
+            workspace, name, version, with_answers=with_answers, beside=others, judge=_judge(workspace, judge)
+        )
     if to is not None:
         write_report(report, to)
     if as_json:
@@ -123,8 +133,35 @@ def report_command(
         _show_on_terminal(report)
 
 
+@app.command("law")
+def law_command(
+    name: NameArgument,
+    version: VersionArgument,
+    to: Annotated[Path | None, typer.Option("--to", help="Folder for law.svg and law.json.")] = None,
+    judge: JudgeOption = None,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Fit the compositional law to the models of a release: omni-modal score from audio and visual score.
+
+    Example: interplay evaluation law zoo 1.0.0 --to law
+    """
+    from evaluation.law.cli import show_law
+    from evaluation.law.fit import fit_law
+    from evaluation.law.of_report import points_of
+
+    with open_workspace(project) as workspace:
+        report = report_release(workspace, name, version, with_answers=False, judge=_judge(workspace, judge))
+    show_law(fit_law(points_of(report)), to, as_json)
+
+
+def _judge(workspace: Workspace, name: str | None) -> ModelSpec | None:
+    return find_models([name], workspace.project.settings.models)[0] if name else None
+
+
 def _show_on_terminal(report: Report) -> None:
     """The leaderboard, where there is one, and a row for each model and condition."""
     board = report.table("leaderboard")
     for header, rows in (*([table_as_text(board)] if board else []), table_of_cells(report)):
         show_table(None, header, rows, False)
+    show(None, report.notes, False)

@@ -125,7 +125,15 @@ def _revision(one: GivenAnswer, revisions: Mapping[str, ItemRevision]) -> ItemRe
 def _row(one: GivenAnswer, revision: ItemRevision, model: str, human: bool, recorded_at: str) -> dict[str, Any]:
     condition = STANDARD[one.condition]
     asked = ["imported", model, human, revision.id, condition.fingerprint, one.who]
-    unknown = ("error", "input_tokens", "output_tokens", "reasoning_tokens", "tokens_by_modality", "attempts")
+    unknown = (
+        "error",
+        "served_model",
+        "input_tokens",
+        "output_tokens",
+        "reasoning_tokens",
+        "tokens_by_modality",
+        "attempts",
+    )
     return dict.fromkeys((*unknown, "latency_s", "cost_usd")) | {
         # Another answer to the same question is another response: the grade of the first is not its grade.
         "key": content_hash([*asked, one.answer, one.state]),

@@ -190,6 +190,12 @@ def compare(facts: FactStore, judge: ModelSpec, questions: Mapping[str, Question
     return Comparison(dict(counts), settled["rule"], settled["judge"], settled["open"])
 
 
+def judged_keys(facts: FactStore, judge: ModelSpec, questions: Mapping[str, Question]) -> list[str]:
+    """Keys of the responses to these questions (by revision id) whose grade that counts is the judge's."""
+    answers = _answers(facts, judge, questions)
+    return [one.response_key for one in answers if one.judged and cascade(one.rule, one.judged) is one.judged]
+
+
 @dataclass(frozen=True)
 class _Answer:
     """A stored answer with the grades that it has; a rule that has not graded it yet is applied here."""

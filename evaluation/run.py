@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sqlmodel import Session, select
+from sqlmodel import Session, col, select
 
+from core.condition import IN_WORDS
 from core.question import Question
 from evaluation.asking import Asker, Solved, Unit
-from evaluation.caption_conditions import Words
+from evaluation.caption_conditions import CaptionSource, Words, sources_lines
 from evaluation.conditions import STANDARD, Conditions, Donors, check_names
 from evaluation.grade import Graded, grade_answers
 from evaluation.models.catalogue import ModelSpec
@@ -133,6 +134,7 @@ def report_release(
     *,
     with_answers: bool = True,
     beside: Sequence[tuple[str, str]] = (),
+    judge: ModelSpec | None = None,
 ) -> Report:
     """The numbers of the models that were evaluated on the release, and the responses behind them.
 
@@ -143,6 +145,7 @@ def report_release(
         models: Only models of these names; without them, all that were evaluated on it.
         with_answers: Whether to load the responses too, and not the numbers alone.
         beside: Names and versions of other releases that the table of benchmarks shows beside it.
+        judge: Whose stored grades count where the rules settle nothing.
 
     Raises:
         UnknownName: No such release.
@@ -152,8 +155,28 @@ def report_release(
         items = _facts_of_release(session, name, version)
         others = {f"{one} {other}": _facts_of_release(session, one, other) for one, other in beside}
         models = evaluated_models(session, title) if models is None else models
+        notes = _words_shown(session, title)
     benchmarks = [describe(called, held.values()) for called, held in {title: items, **others}.items()]
-    return build_report(workspace.facts, title, items, models, with_answers=with_answers, benchmarks=benchmarks)
+    return build_report(
+        workspace.facts,
+        title,
+        items,
+        models,
+        with_answers=with_answers,
+        benchmarks=benchmarks,
+        judge=judge,
+        notes=notes,
+    )
+
+
+def _words_shown(session: Session, release: str) -> list[str]:
+    """Whose captions and transcripts the models were shown when they were last asked with some."""
+    runs = session.exec(select(Run).where(Run.command == COMMAND).order_by(col(Run.started_at).desc()))
+    for run in runs:
+        words, shown = run.settings.get("words_by"), set(IN_WORDS).intersection(run.settings.get("conditions", ()))
+        if run.settings["release"] == release and words and shown:
+            return sources_lines([CaptionSource(**source) for source in words])
+    return []
 
 
 def _facts_of_release(session: Session, name: str, version: str) -> dict[str, ItemFacts]:

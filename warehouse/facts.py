@@ -67,6 +67,7 @@ FACT_KINDS: dict[str, FactKind] = {
             error=_TEXT,
             sent=_TEXT,
             parameters=_TEXT,
+            served_model=_TEXT,
             input_tokens=_INT,
             output_tokens=_INT,
             reasoning_tokens=_INT,

@@ -9,13 +9,16 @@ from evaluation.graders.verdicts import Mark, Verdict, Why
 GRADERS: Registry[Grader] = Registry(
     "graders",
     (
-        Entry("choice", "1", "evaluation.graders.choice:CHOICE"),
-        Entry("enumeration", "1", "evaluation.graders.enumeration:ENUMERATION"),
-        Entry("multi_step", "1", "evaluation.graders.multi_step:MULTI_STEP"),
-        Entry("number", "1", "evaluation.graders.number:NUMBER"),
-        Entry("ordered_enumeration", "1", "evaluation.graders.enumeration:ORDERED_ENUMERATION"),
-        Entry("short_text", "1", "evaluation.graders.short_text:SHORT_TEXT"),
-        Entry("yes_no", "1", "evaluation.graders.yes_no:YES_NO"),
+        Entry("bleu_1", "1", "evaluation.graders.bleu:BLEU_1"),
+        Entry("choice", "2", "evaluation.graders.choice:CHOICE"),
+        Entry("enumeration", "2", "evaluation.graders.enumeration:ENUMERATION"),
+        Entry("multi_step", "2", "evaluation.graders.multi_step:MULTI_STEP"),
+        Entry("number", "2", "evaluation.graders.number:NUMBER"),
+        Entry("ocr_substring", "1", "evaluation.graders.ocr_substring:OCR_SUBSTRING"),
+        Entry("ordered_enumeration", "2", "evaluation.graders.enumeration:ORDERED_ENUMERATION"),
+        Entry("short_text", "2", "evaluation.graders.short_text:SHORT_TEXT"),
+        Entry("spoken_qa", "1", "evaluation.graders.spoken_qa:SPOKEN_QA"),
+        Entry("yes_no", "2", "evaluation.graders.yes_no:YES_NO"),
     ),
 )
 DEFAULT_GRADER = "short_text"

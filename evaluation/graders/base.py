@@ -1,14 +1,22 @@
 """What a grader is, and what all rule graders share: an answer is cleaned, marked, and the mark is signed."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from core.grading import Grade
 from core.question import AnswerKey, Question
-from evaluation.graders.cleaning import clean
-from evaluation.graders.reading import declines, has_content
-from evaluation.graders.verdicts import Mark, Why, invalid_response, not_graded, shown, wrong
+from evaluation.graders.cleaning import MOST_KEPT, clean
+from evaluation.graders.reading import (
+    after_correction,
+    declines,
+    has_content,
+    instructs,
+    offers_another,
+    without_instructions,
+)
+from evaluation.graders.verdicts import Mark, Verdict, Why, invalid_response, not_graded, shown, wrong
 
 
 class Grader(Protocol):
@@ -45,11 +53,15 @@ class RuleGrader(ABC):
 
     def grade_key(self, key: AnswerKey, answer_text: str, language: str, ask: str = "") -> Grade:
         """Grade any answer text by a key."""
-        return self.read(answer_text, lambda answer: self.mark(key, answer, language, ask))
+        return self.read(answer_text, lambda answer: self.mark(key, answer, language, ask), key.accepted)
 
-    def read(self, answer_text: str, rule: "Rule") -> Grade:
-        """Clean the text, stop at responses that are no answer, else apply the rule and sign what it says."""
-        return _mark_cleaned(answer_text, rule).signed(self.fingerprint)
+    def read(self, answer_text: str, rule: "Rule", accepted: Sequence[str] = ()) -> Grade:
+        """Clean the text, stop at responses that are no answer, else apply the rule and sign what it says.
+
+        Sentences that tell the grader what to do are left out, unless one of the `accepted` texts is such a sentence.
+        """
+        answer = answer_of(answer_text, accepted)
+        return (answer if isinstance(answer, Mark) else _settled(answer, rule)).signed(self.fingerprint)
 
     @abstractmethod
     def mark(self, key: AnswerKey, answer: str, language: str, ask: str) -> Mark:
@@ -64,13 +76,30 @@ class Rule(Protocol):
         ...
 
 
-def _mark_cleaned(answer_text: str, rule: Rule) -> Mark:
-    answer = clean(answer_text)
+def answer_of(answer_text: str, accepted: Sequence[str] = (), most: int = MOST_KEPT) -> str | Mark:
+    """The cleaned answer without what it tells the grader to do, or the mark of a response that holds no answer."""
+    answer = clean(answer_text, most)
     if answer is None:
         return invalid_response(Why.UNCLOSED_THINKING, "the thinking never ends, so nothing was answered")
     if not answer:
         return invalid_response(Why.EMPTY, "nothing stands outside the thinking")
-    return rule(answer)
+    if not any(map(instructs, accepted)):
+        answer = without_instructions(answer)
+    return answer or wrong("it only tells the grader what to do")
+
+
+def _settled(answer: str, rule: Rule) -> Mark:
+    """The mark of what stands at the end: what follows "no, wait" counts, and of two offered answers neither does."""
+    whole = rule(answer)
+    if whole.verdict is not Verdict.INVALID and offers_another(answer):
+        return not_graded(Why.HEDGED, f"{shown(answer[-200:])} offers another answer")
+    corrected = after_correction(answer)
+    last = whole if corrected is None else rule(corrected)
+    if last.verdict is Verdict.RIGHT or whole.verdict is not Verdict.RIGHT:
+        return last if last.verdict in (Verdict.RIGHT, Verdict.WRONG) else whole
+    if last.verdict is Verdict.WRONG and last.why is None:
+        return last
+    return not_graded(Why.HEDGED, f"{shown(answer[-200:])} takes back an accepted answer")
 
 
 def nothing_found(answer: str, sought: str) -> Mark:

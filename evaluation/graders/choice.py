@@ -5,10 +5,18 @@ from collections.abc import Iterator
 
 from core.grading import Grade
 from core.question import AnswerKey, Question, choice_label
-from evaluation.graders.base import RuleGrader, nothing_found
-from evaluation.graders.cleaning import clean, clean_fragment
+from evaluation.graders.base import RuleGrader, answer_of, nothing_found
+from evaluation.graders.cleaning import clean_fragment, tidy
 from evaluation.graders.options import Options, Reading
-from evaluation.graders.reading import MARK, final_region, sentences, statement_after, statements
+from evaluation.graders.reading import (
+    after_correction,
+    final_region,
+    marks,
+    offers_another,
+    sentences,
+    statement_after,
+    statements,
+)
 from evaluation.graders.verdicts import Mark, Why, invalid_response, not_graded, right, shown, wrong
 
 MOST_OPTIONS = 26
@@ -25,8 +33,9 @@ _CORRECT_ZH = r"(?:正确|对的|符合题意|符合要求|符合|成立)"
 _THE_ANSWER_ZH = r"(?:最?正确|最佳|最合适)的?(?:答案|选项|一项)"
 # Before a letter that is chosen; negations and conditions before it are looked for apart.
 _CHOOSES = re.compile(
-    r"(?:选择|选)(?!项) ?:? ?[\"「(]?(?=[A-Z]{1,26}(?![A-Za-z']))"
+    r"(?:选择|選擇|选|選)(?![项項]) ?:? ?[\"「(]?(?=[A-Z]{1,26}(?![A-Za-z']))"
     r"|\b(?:choose|pick|select|go with|opt for) (?:option |answer |choice )?(?=\(?[A-Z](?![A-Za-z']))"
+    r"|\bnot (?:option )?\(?[A-Z]\)?,? but (?:rather )?(?:option )?(?=\(?[A-Z](?![A-Za-z']))"
 )
 _NOT_CHOSEN = re.compile(
     r"(?:不|没有?|别|未|若|如果|假如|假设|排除|错)(?:能|应该?|会|可以?|该|要|我们?)?$"
@@ -47,6 +56,12 @@ _CONCLUDES = re.compile(
     rf"(?P<run>{_RUN})[\s.。)\"']{{0,4}}$",
     re.I,
 )
+# "I would eliminate A, C, D": what is left is not said.
+_ELIMINATES = re.compile(
+    r"\b(?:eliminat|rul(?:e|es|ed|ing) out|exclud|reject|discard|wrong|incorrect)|排除|错误|不对|不正确", re.I
+)
+# Pictures around a letter; no letter and no arrow that could be part of an option.
+_DECORATION = re.compile("[\u2600-\u27bf\u2b50\u2b55\u20e3\U0001f000-\U0001faff]")
 # Where only the letters are known: the first three labels, each with a text.
 _LABELS_IN_A_ROW = re.compile(r"[\s:]{0,4}A[.):、].{1,200}?\bB[.):、].{1,200}?\bC[.):、]", re.S)
 # "None of them is right" in a last statement.
@@ -63,7 +78,8 @@ class ChoiceGrader(RuleGrader):
     def grade(self, question: Question, answer_text: str) -> Grade:
         """Grade by the question's options."""
         options = Options.of([choice.text for choice in question.choices])
-        return self.read(answer_text, lambda answer: _mark(answer, options, frozenset(question.answer.correct)))
+        correct = frozenset(question.answer.correct)
+        return self.read(answer_text, lambda answer: _mark(answer, options, correct), options.texts)
 
     def mark(self, key: AnswerKey, answer: str, language: str, ask: str) -> Mark:
         """Grade by letters alone: the first accepted answer holds them (C, or A, C), others say it in words."""
@@ -79,11 +95,11 @@ class ChoiceGrader(RuleGrader):
 
 def chosen(question: Question, answer_text: str) -> frozenset[int] | None:
     """The places of the options that an answer chooses; None when it chooses none or cannot be read."""
-    answer = clean(answer_text)
-    if not answer:
-        return None
     options = Options.of([choice.text for choice in question.choices])
-    found = _settled(answer, options, len(question.answer.correct))
+    answer = answer_of(answer_text, options.texts)
+    if isinstance(answer, Mark) or offers_another(answer):
+        return None
+    found = _settled(after_correction(answer) or answer, options, len(question.answer.correct))
     return found.chosen if isinstance(found, Reading) else None
 
 
@@ -99,6 +115,8 @@ def _settled(answer: str, options: Options, correct_count: int) -> Reading | Mar
     """The options that a cleaned answer settles on, without doubt; else the mark of one that settles on none."""
     if options.count > MOST_OPTIONS:
         return not_graded(Why.BAD_KEY, f"{options.count} options are more than there are letters")
+    if not any(map(_DECORATION.search, options.texts)):
+        answer = tidy(_DECORATION.sub(" ", answer)) or answer
     if correct_count < options.count and _copies_all(final_region(answer), options):
         return invalid_response(Why.COPIES_OPTIONS, "it copies all the options and chooses none")
     reading = options.whole(answer) or _read(answer, options, several=correct_count > 1)
@@ -107,7 +125,10 @@ def _settled(answer: str, options: Options, correct_count: int) -> Reading | Mar
         rejected = nothing.why is Why.UNREAD and _REJECTS_ALL.search(
             next(statements(answer), answer[-_MOST_CHARACTERS:])
         )
-        return wrong("rejects all the options") if rejected else nothing
+        if not rejected:
+            return nothing
+        none_of_these = [place for place, text in enumerate(options.texts) if _REJECTS_ALL.search(text)]
+        return Reading(frozenset(none_of_these)) if len(none_of_these) == 1 else wrong("rejects all the options")
     if reading.doubt:
         return not_graded(Why.CONTRADICTION, f"{reading.doubt} in {shown(answer[-200:])}")
     return reading
@@ -139,7 +160,7 @@ def _read(answer: str, options: Options, *, several: bool) -> Reading | None:
 
 def _statement_places(answer: str) -> Iterator[int]:
     """Where statements of the chosen option begin, the last first."""
-    places = {mark.end() for mark in MARK.finditer(answer)}
+    places = {mark.end() for mark in marks(answer)}
     for found in _CHOOSES.finditer(answer):
         if not _NOT_CHOSEN.search(answer, max(0, found.start() - 8), found.start()):
             places.add(found.end())
@@ -171,12 +192,13 @@ def _bare(answer: str, options: Options) -> Reading | None:
     items = [options.item(line) for line in lines[: options.count + 1]]
     if len(lines) == len(items) and all(items):
         return Reading(frozenset().union(*items))
-    last = options.item(lines[-1])
+    last = options.item(lines[-1]) or (options.lone(answer) if len(lines) == 1 else frozenset())
     return Reading(last) if last else options.labelled(lines[0])
 
 
 def _concluded(answer: str, options: Options) -> Reading | None:
-    found = _CONCLUDES.search(sentences(answer)[-1][-200:])
+    last = sentences(answer)[-1][-200:]
+    found = None if _ELIMINATES.search(last) else _CONCLUDES.search(last)
     return options.direct(found["run"]) if found and found["run"].isupper() else None
 
 
@@ -200,4 +222,4 @@ def _by_words(answer: str, options: Options) -> Reading | None:
     return None
 
 
-CHOICE = ChoiceGrader("choice@1")
+CHOICE = ChoiceGrader("choice@2")

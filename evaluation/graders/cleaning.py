@@ -24,7 +24,10 @@ _TAG = re.compile(
     r"</?(?:b|i|u|s|em|strong|p|br|span|div|code|pre|font|center|ul|ol|li|h[1-6]|answer|eo[ae])\b[^<>\n]{0,200}>", re.I
 )
 _SPECIAL_TOKEN = re.compile(r"<\|[^<>|\n]{1,40}\|>")
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe0e\ufe0f\ufeff\ud800-\udfff]")
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _CHARACTERS = str.maketrans({"−": "-", "‐": "-", "‑": "-", "‒": "-", "–": "-", "’": "'", "‘": "'", "“": '"', "”": '"'})
 _SUPERSCRIPT = re.compile("[⁰¹²³⁴-⁹⁻⁺]+")
@@ -36,15 +39,27 @@ def _apart(character: str) -> str:
 
 
 _APART = {ord(character): _apart(character) for character in "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞↉①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"}
-_HEAD, _TAIL = 6_000, 18_000
+_LINK = re.compile(r"(?<!\\)\[([^\[\]\n]{1,300})\]\((?:https?://|www\.|/|#|mailto:)[^()\s]{0,2000}\)")
+# How much of a text is kept for the rules, and how much is read at all.
+MOST_KEPT, MOST_READ = 24_000, 1_000_000
+_HEAD_SHARE = 4
 
 
-def clean(text: str) -> str | None:
-    """Plain lines of what was answered, one space between words; empty when nothing was; None in unclosed thinking."""
-    said = _without_thinking(_plain_characters(text))
+def clean(text: str, most: int = MOST_KEPT) -> str | None:
+    """Plain lines of what was answered, one space between words; empty when nothing was; None in unclosed thinking.
+
+    Texts far beyond any answer lose their middle, so that no input takes long.
+
+    Args:
+        text: A stored response.
+        most: How many characters are kept: a quarter of them from the beginning, the rest from the end.
+    """
+    answered = without_thinking(text) if len(text) > MOST_READ else text
+    said = None if answered is None else without_thinking(_plain_characters(_shortened(answered, MOST_READ)))
     if said is None:
         return None
-    said = _FORGED_SCORE.sub(" ", _shortened(said))
+    said = _FORGED_SCORE.sub(" ", _shortened(_without_comments(said), most))
+    said = _LINK.sub(r"\1", said)
     said = _RETRACTED.sub(" ", said)
     said = _TAG.sub(" ", _ANSWER_TAG.sub(FINAL, said))
     said = _SPECIAL_TOKEN.sub("\n", said)
@@ -71,12 +86,25 @@ def _plain_characters(text: str) -> str:
     return unicodedata.normalize("NFKC", text.translate(_APART)).translate(_CHARACTERS)
 
 
-def _shortened(text: str) -> str:
-    """Texts far beyond any answer lose their middle, so that no input takes long."""
-    return text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"
+def _shortened(text: str, most: int) -> str:
+    head = most // _HEAD_SHARE
+    return text if len(text) <= most else f"{text[:head]}\n{text[head - most :]}"
 
 
-def _without_thinking(text: str) -> str | None:
+def _without_comments(text: str) -> str:
+    """The text without HTML comments, which no reader sees; one that never ends hides all the rest."""
+    kept: list[str] = []
+    start = 0
+    while (at := text.find("<!--", start)) >= 0:
+        kept.append(text[start:at])
+        end = text.find("-->", at)
+        start = end + len("-->") if end >= 0 else len(text)
+    return " ".join([*kept, text[start:]])
+
+
+def without_thinking(text: str) -> str | None:
+    """The text without its thinking blocks; None where the last one never ends."""
+    """The text as it is, but for its thinking; None when the thinking never ends."""
     kept: list[str] = []
     start, inside = 0, False
     for tag in _THINKING.finditer(text):

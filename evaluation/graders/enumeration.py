@@ -28,6 +28,9 @@ _LEAD_IN = re.compile(
 _LIST_MARK = re.compile(r"^\(?(?:\d{1,2}[.)、:](?!\d)|[a-z][.)])\s*", re.MULTILINE)
 _BRACKETS = re.compile(r"\s*\([^()]{0,200}\)")
 _NUMERIC = re.compile(r"[-+$€£]{0,2}\d[\d., /^×()%-]*")
+# What leaves a list open: which items it does not name, nobody knows.
+_OPEN_END = re.compile(r"[,;、\s]\.{3,6}\s*$")
+_RANGE = re.compile(r"\d ?(?:-|~|\.{2,3}|to|through|到|至) ?\d", re.I)
 _MOST_EXTRA_WORDS = 4
 _MOST_ITEMS, _LONGEST_NUMBER, _MOST_READ = 300, 60, 4000
 
@@ -81,8 +84,12 @@ class EnumerationGrader(RuleGrader):
         for separator in (_SEPARATOR, _EVERY_COMMA):
             marks = [self._compare(items, _sort(region, items, language, separator), answer) for items in lists]
             if any(mark.verdict is Verdict.RIGHT for mark in marks):
+                if _OPEN_END.search(region):
+                    return not_graded(Why.HEDGED, f"{shown(region[-200:])} leaves the list open")
                 return next(mark for mark in marks if mark.verdict is Verdict.RIGHT)
             firsts = firsts or marks  # where no reading is right, the plain one tells why
+        if _RANGE.search(region) and any(all(item[0].number for item in items) for items in lists):
+            return not_graded(Why.AMBIGUOUS, f"{shown(region[-200:])} gives a range, which may stand for its numbers")
         return next((mark for mark in firsts if mark.verdict is Verdict.NOT_GRADED), firsts[0])
 
     def _compare(self, items: _Items, said: _Sorted, answer: str) -> Mark:
@@ -183,5 +190,5 @@ def _sort_rest(text: str, items: _Items, said: _Sorted) -> None:
         said.extra.append(text)
 
 
-ENUMERATION = EnumerationGrader("enumeration@1")
-ORDERED_ENUMERATION = EnumerationGrader("ordered_enumeration@1", ordered=True)
+ENUMERATION = EnumerationGrader("enumeration@2")
+ORDERED_ENUMERATION = EnumerationGrader("ordered_enumeration@2", ordered=True)

@@ -133,4 +133,4 @@ def _number(heading: re.Match[str]) -> int | None:
     return None if value is None else int(value)
 
 
-MULTI_STEP = MultiStepGrader("multi_step@1")
+MULTI_STEP = MultiStepGrader("multi_step@2")

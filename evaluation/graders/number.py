@@ -18,12 +18,14 @@ from evaluation.graders.verdicts import Mark, Why, not_graded, right, shown, wro
 # How far is looked: characters of one statement, statements from the last back, sentences from the last back.
 _MOST_READ, _MOST_STATEMENTS, _MOST_SENTENCES = 600, 12, 200
 _CHAIN = re.compile(r"=|⇒|→|\bequals\b|(?<!不)等于|得到|即")
+# A second solution: x = 5 or x = -5.
+_OR_EQUALS = re.compile(r"(?:\bor|或者?)\s?[a-zA-Z]\s?=\s?")
 _ABOUT = re.compile(r"≈|约等于|\bor (?:about|approximately|roughly)\b")
 # Where an explanation begins that is no longer the stated answer.
 _EXPLANATION = re.compile(
     r";|,(?= ?(?!\d|or\b|and\b|-|\$|to\b)\D)|\b(?:because|since|as|where|which|given|so|for)\b|因为|由于|其中|所以"
 )
-_BRACKETS = re.compile(r"\([^()]{0,200}\)")
+_BRACKETS = re.compile(r"(?<!\^)(?<!\^ )\([^()]{0,200}\)")
 _LIST_MARK = re.compile(r"^\(?\d{1,2}[.)、](?: (?=\S)|(?=[^\W\d_]))", re.MULTILINE)
 _ANSWER_LINE = re.compile(r"^A(?:ns)?: ?(?=.*\d)", re.MULTILINE)
 _BETWEEN_LISTED = re.compile(
@@ -104,7 +106,8 @@ def _stated(answer: str, language: str, factorials: bool) -> _Stated | None:
                 alone = sum(len(part.found) for part in parts) == 1
                 around = [] if alone else [one for part in _parts(sentence, language, factorials) for one in part.found]
                 return _Stated(parts, 0, around)
-    for sentence in reversed(sentences(_LIST_MARK.sub("", answer))[-_MOST_SENTENCES:]):
+    said = sentences(_LIST_MARK.sub("", answer))[-_MOST_SENTENCES:]
+    for sentence in reversed([one for one in said if not one.endswith("?")] if len(said) > 1 else said):
         parts = _parts(sentence, language, factorials)
         if parts:
             return _Stated(parts, -1, [one for part in parts for one in part.found])
@@ -113,7 +116,7 @@ def _stated(answer: str, language: str, factorials: bool) -> _Stated | None:
 
 def _parts(text: str, language: str, factorials: bool) -> list[_Part]:
     """The quantities of a statement, of the last part of its chain of equations when there is one."""
-    text = text[-_MOST_READ:].strip(" 。,").rstrip(".")
+    text = _OR_EQUALS.sub("or ", text[-_MOST_READ:].strip(" 。,").rstrip("."))
     exclaimed = None if factorials else _LAST_EXCLAIMED.search(text)
     text = text[: exclaimed.start()] if exclaimed else text
     for lone in (False, True):
@@ -172,7 +175,11 @@ def _matches(one: Quantity, wanted: list[Quantity], tolerance: float | None) -> 
 def _is_listed(part: _Part, place: int) -> bool:
     at = place % len(part.found)
     pairs = zip(part.found[max(0, at - 1) : at + 2], part.found[max(0, at - 1) + 1 : at + 2], strict=False)
-    return any(_BETWEEN_LISTED.fullmatch(part.text[left.end : right_one.start]) for left, right_one in pairs)
+    return any(
+        _BETWEEN_LISTED.fullmatch(part.text[left.end : right_one.start])
+        or (part.text[left.end : right_one.start].isspace() and left.value != right_one.value)
+        for left, right_one in pairs
+    )
 
 
-NUMBER = NumberGrader("number@1")
+NUMBER = NumberGrader("number@2")

@@ -24,11 +24,15 @@ _PERCENT = re.compile(rf"百分之({_RUN}|{_ARABIC})")
 _PERMILLE = re.compile(rf"千分之({_RUN}|{_ARABIC})")
 _TENTHS = re.compile(rf"([{_D}]|\d)成(?![为功员立本年长熟果就绩分])")
 _HALF = re.compile("一半|半数")
+_AND_HALF = re.compile(
+    rf"(?:({_RUN})|(\d{{1,9}}))(个|年|天|周|小时|分钟|公里|千米|米|公斤|千克|斤|吨|倍|元|块|度)半"
+    r"(?![径年价圆球场])"
+)
 _LONGEST_RUN = 80
 # Words that hold a numeral's character and no number.
 _NO_NUMERAL = re.compile(
     rf"(?<![{_D}{_U}])(?:万一(?![{_D}{_U}])|千万(?=[不别要])|十分(?![之钟])|一(?=[些样般定直起下旦切致律边向时共])|统一|唯一|单一"
-    r"|之一|三角|四川|九州|百姓|四边|零食)"
+    r"|(?<!分)之一|三角|四川|九州|百姓|四边|零食)"
 )
 _COUNTED = (
     "个個只隻条條张張本名位件台辆輛头頭匹棵朵座栋层次回遍年月日号天岁歲元块角分秒点点米克斤吨升度倍种類类项步人杯瓶碗颗粒支枝把间幅页行句字"
@@ -41,7 +45,12 @@ _MAGNITUDE = re.compile(
     r"(\d[\d,]{0,60}(?:\.\d{1,60})?) ?(hundred|thousand|[mb]illion|trillion|[mb]n|(?<=\d)k)\b(?!/)", re.I
 )
 _SPLIT_MAGNITUDE = re.compile(r"(\d{1,60}\.\d{1,60}) 1((?:000){1,5})\b")
-_DOZEN = re.compile(r"\b(?:(\d{1,9}) |an? )dozen\b", re.I)
+_HALF_A = re.compile(
+    r"\bhalf an? (?=dozen|hundred|thousand|million|billion|trillion|hour|minute|second|day|year|mile|inch|pound"
+    r"|kilo|ton|lit(?:er|re)|met(?:er|re)|cent)",
+    re.I,
+)
+_DOZEN = re.compile(r"\b(?:(\d{1,9}) |an? |(0\.5 ))dozen\b", re.I)
 _AND_A_HALF = re.compile(r"\b(\d{1,9}) and (?:a|1|one) half\b", re.I)
 _DENOMINATORS = {
     "half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
@@ -73,11 +82,12 @@ def with_digits(text: str, language: str, *, lone: bool = False) -> str:
 
 
 def _european(text: str, language: str, lone: bool) -> str:
+    text = _HALF_A.sub("0.5 ", text)
     text = _MAGNITUDE.sub(lambda found: f"{found[1]}×10^{_MAGNITUDES[found[2].lower()]}", text)
     text = _NAMED_FRACTION.sub(_named_fraction, text)
     text = alpha2digit(text, language, -1.0 if lone else _ISOLATED_FROM)
     text = _SPLIT_MAGNITUDE.sub(lambda found: f"{found[1]}×10^{len(found[2])}", text)
-    text = _DOZEN.sub(lambda found: str(12 * int(found[1] or 1)), text)
+    text = _DOZEN.sub(lambda found: "6" if found[2] else str(12 * int(found[1] or 1)), text)
     return _BARE_HALF.sub("1/2", _AND_A_HALF.sub(r"\1 1/2", text))
 
 
@@ -97,11 +107,18 @@ def _chinese(text: str, lone: bool) -> str:
         return text
     text = _NO_NUMERAL.sub(lambda found: "_" * len(found.group()), text)
     text = _HALF.sub("1/2", text)
+    text = _AND_HALF.sub(_and_half, text)
     text = _PERCENT.sub(lambda found: _or_same(found, f"{_decimal(found[1])}%"), text)
     text = _PERMILLE.sub(lambda found: _or_same(found, f"{_decimal(found[1])}‰"), text)
     text = _FRACTION.sub(lambda found: _or_same(found, f"{_decimal(found[2])}/{_decimal(found[1])}"), text)
     text = _TENTHS.sub(lambda found: f"{int(_decimal(found[1])) * 10}%", text)
     return _CHINESE.sub(lambda found: _numeral(found, lone), text)
+
+
+def _and_half(found: re.Match[str]) -> str:
+    """一个半 is 1.5个, 两年半 is 2.5年."""
+    whole = _decimal(found[1]) if found[1] else found[2]
+    return f"{whole}.5{found[3]}" if whole.isdigit() else found.group()
 
 
 def _or_same(found: re.Match[str], digits: str) -> str:

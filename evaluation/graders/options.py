@@ -12,10 +12,12 @@ from evaluation.graders.phrases import Standing, Words, find_phrase, read_words,
 _HAN = "\u3400-\u9fff"
 _LEAD = re.compile(
     r"[\s:\"'「『《\[{=]*"
-    r"(?:(?:(?:the )?(?:option|choice|letter|answer)s?\b|(?:clearly|therefore|definitely|probably|both)\b|选项|选择|选)"
+    r"(?:(?:(?:the )?(?:option|choice|letter|answer)s?\b|(?:clearly|therefore|definitely|probably|both|only)\b"
+    r"|选项|选择|选|只有|仅)"
     r"[\s:\"'「]*){0,3}",
     re.I,
 )
+_QUOTES = " :\"'「」『』《》[]{}="
 _LABEL = re.compile(rf"\(?(?P<run>[A-Z]{{1,26}})(?:\b|(?=[{_HAN}]))\)?|\((?P<low>[a-z])\)")
 _LONE_LOW = re.compile(r"\(?([a-z])\)?[.)]?[\s\"'」】}]*$|([a-z])[.):](?=\s)")
 _NO_LABEL_AFTER = re.compile(r"'(?=\w)|[+#]|[-/](?=\w)|\.[A-Za-z]\.?")
@@ -81,6 +83,10 @@ class Options:
         line = statement[:_LONGEST_LINE]
         lead = _LEAD.match(line)
         at = lead.end() if lead else 0
+        start = len(line) - len(line.lstrip(_QUOTES))
+        whole, whole_end = self._text_at(line, start)
+        if whole is not None and whole_end > at > start:  # "both A and B" is an option of its own
+            return self._by_text(whole, line, whole_end)
         text, text_end = self._text_at(line, at)
         letters, end = self._letters(line, at)
         if text is not None and text_end > end:
@@ -91,6 +97,11 @@ class Options:
         """The options of a line that is nothing but labels, each with or without its own text; else empty."""
         letters, end = self._letters(line, 0)
         return letters if letters and not line[end:].strip(" .,;。)\"'") else frozenset()
+
+    def lone(self, line: str) -> frozenset[int]:
+        """The options of a line that is nothing but labels after words such as "option" or "only"; else empty."""
+        lead = _LEAD.match(line)
+        return self.item(line[lead.end() :]) if lead else frozenset()
 
     def labelled(self, line: str) -> Reading | None:
         """The options of a line that begins with a label, set off by punctuation or its own text, or is a label."""

@@ -2,45 +2,61 @@
 
 import re
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import accumulate
 
+from evaluation.graders.dates import with_plain_dates
+
 # Scripts without spaces (or with particles glued on): each character is a word, so that a phrase is a substring.
-_UNSPACED = (
+UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3007\u3041-\u3096\u30a1-\u30fc\u3400-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _WORD = re.compile(
-    rf"(?P<number>(?<![^\W_])-?\d+(?:[.,]\d+)+(?![^\W_{_UNSPACED}])|(?<![^\W_{_UNSPACED}])-\d+(?![^\W_{_UNSPACED}]))"
-    rf"|(?P<word>[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_])+(?:\+\+|\#)?|[\u2190-\u2bff\U0001f000-\U0001faff])"
+    rf"(?P<number>(?<![^\W_])-?\d+(?:[.,]\d+)+(?![^\W_{UNSPACED}])|(?<![^\W_{UNSPACED}])-\d+(?![^\W_{UNSPACED}]))"
+    rf"|(?P<word>[{UNSPACED}]|(?:(?![{UNSPACED}])[^\W_])+(?:\+\+|\#)?|[\u2190-\u2bff\U0001f000-\U0001faff])"
     r"|(?P<slash>/)|(?P<stop>[.!?;,:。、()\n—])"
 )
 _ACRONYM = re.compile(r"\b(?:[A-Za-z]\.){1,8}[A-Za-z]\b\.?(?!\w)")
 _POSSESSIVE = re.compile(r"'s\b")
 _ACCENT = re.compile("[\u0300-\u036f]")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_UNSPACED_WORD = re.compile(f"[{_UNSPACED}]")
+_UNSPACED_WORD = re.compile(f"[{UNSPACED}]")
 
 _NEGATIONS = frozenset((
     "not", "no", "never", "neither", "nor", "without", "cannot", "cant", "isnt", "arent", "wasnt", "werent",
     "dont", "doesnt", "didnt", "couldnt", "wont", "wouldnt", "shouldnt", "hasnt", "havent", "hadnt", "aint",
-    "mustnt", "unlike", "except", "excluding",
+    "mustnt", "unlike", "except", "excluding", "hardly", "scarcely", "unlikely", "doubt", "doubtful",
 ))  # fmt: skip
 _TURNS = frozenset(("but", "rather", "instead", "however"))
-_REPLACED = ("rather than", "instead of", "other than", "opposed to")
+_REPLACED = ("rather than", "instead of", "other than", "opposed to", "anything but", "far from", "opposite of")
+# What somebody believed or confused is not what is stated.
+_BELIEVED = re.compile(
+    r"\b(?:(?:false|untrue|not true|wrong|incorrect) that|(?:i|we) (?:had )?(?:first |initially |originally |also )?"
+    r"(?:thought|considered|guessed|assumed|suspected|believed)"
+    r"|(?:at first|initially|originally) \w+ (?:thought|considered|guessed|assumed|suspected|believed)"
+    r"|(?:first|initially|originally) (?:said|wrote|answered|picked|read)"
+    r"|(?:once|formerly|previously|wrongly|mistakenly) (?:thought|believed|assumed|considered)"
+    r"|(?:some|many|people) (?:say|think|believe)"
+    r"|(?:wrong|incorrect|false) (?:answers?|options?|choices?|one|guess)"
+    r"|(?:mistaken|mistook) (?:\w+ )?for|confused with)\b(?: \w+){0,4}$"
+)
+_BELIEVED_UNSPACED = re.compile("(?<![可所足])以为|误认为|曾认为|除[了开]$")
 # Idioms that hold a negation and negate nothing.
 _EMPTY_NEGATION = re.compile(
-    r"\b(?:no doubt|without (?:a )?doubt|not only|not just|not merely|nothing but|none other than|no other than"
+    r"\b(?:no doubt|without (?:a )?doubt|beyond (?:a |any |all )?doubt|not only|not just|not merely"
+    r"|nothing but|none other than|no other than"
     r"|not to mention|no wonder)\b|毫无疑问|无疑|不仅仅|不仅|不但|不只|不光|不过|不错|不愧|没错|莫非|无论|不管|不同"
 )
 _NEGATION_UNSPACED = re.compile("不是|并非|而非|没有|不叫|不像|不会是|不可能|不属于|排除|[不没非无未别]")
 _TURN_UNSPACED = re.compile("而是|却是|但")
 _NEGATED_AFTER = re.compile(
     r"(?:is|was|are|were|does|did|do|can|could|has|have|had|would|will) (?:not|no)\b|\w{2,6}nt\b"
+    r"|(?:(?:is|was|are|were|be) )?(?:also )?(?:wrong|incorrect|false|mistaken)\b"
 )
-_NEGATED_AFTER_UNSPACED = re.compile("并?不|没|并非|错")
+_NEGATED_AFTER_UNSPACED = re.compile("并?不|没|并非|是?错|是?不")
 _MOST_PLACES = 50
 _NEAR_WORDS, _NEAR_CHARACTERS = 3, 4
 _BEFORE_ONE = frozenset(
@@ -60,10 +76,18 @@ class Standing(IntEnum):
 
 @dataclass(frozen=True)
 class Words:
-    """A text as words; `clauses` numbers the clause of each, `asked` tells whether its sentence is a question."""
+    """A text as words.
+
+    Attributes:
+        words: In normal form.
+        clauses: The number of the clause of each word.
+        sentences: The number of its sentence; semicolons and line breaks end one.
+        asked: Whether that sentence is a question.
+    """
 
     words: tuple[str, ...]
     clauses: tuple[int, ...]
+    sentences: tuple[int, ...]
     asked: tuple[bool, ...]
 
     @property
@@ -77,7 +101,7 @@ def read_words(text: str) -> Words:
     """Case, accents of letters, punctuation and thousands separators go; numbers and words stay whole; "/" is "or"."""
     plain = _ACRONYM.sub(lambda found: found.group().replace(".", ""), text)
     plain = unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", plain.casefold())))
-    plain = _POSSESSIVE.sub("", plain).replace("'", "")
+    plain = with_plain_dates(_POSSESSIVE.sub("", plain).replace("'", ""))
     words: list[str] = []
     clauses: list[int] = []
     ends: list[tuple[int, bool]] = []
@@ -90,7 +114,12 @@ def read_words(text: str) -> Words:
             continue
         words.append("or" if found["slash"] else _THOUSANDS.sub("", found.group()))
         clauses.append(clause)
-    return Words(tuple(words), tuple(clauses), _asked(len(words), ends))
+    return Words(tuple(words), tuple(clauses), _sentence_numbers(len(words), ends), _asked(len(words), ends))
+
+
+def _sentence_numbers(count: int, ends: list[tuple[int, bool]]) -> tuple[int, ...]:
+    stops = sorted({end for end, _ in ends})
+    return tuple(bisect_right(stops, place) for place in range(count))
 
 
 def _asked(count: int, ends: list[tuple[int, bool]]) -> tuple[bool, ...]:
@@ -143,6 +172,8 @@ def _standing_at(place: int, phrase: tuple[str, ...], text: Words) -> Standing:
     clause, end = text.clauses[place], min(place + len(phrase), len(text.words))
     before = [text.words[at] for at in range(max(0, place - 12), place) if text.clauses[at] == clause]
     after = [text.words[at] for at in range(end, min(end + 4, len(text.words))) if text.clauses[at] == clause]
+    if _is_believed(before) or (not after and text.words[end : end + 1] in (("wrong",), ("incorrect",))):
+        return Standing.UNSURE
     negated = max(_negated_before(before), _negated_before_unspaced(before), key=_severity)
     if negated is not Standing.AFFIRMED:
         return negated
@@ -176,6 +207,11 @@ def _negated_before_unspaced(before: list[str]) -> Standing:
     if found is None or _TURN_UNSPACED.search(between):
         return Standing.AFFIRMED
     return Standing.NEGATED if len(between) <= _NEAR_CHARACTERS and "是" not in between else Standing.UNSURE
+
+
+def _is_believed(before: list[str]) -> bool:
+    words = " ".join(before)
+    return _BELIEVED.search(words) is not None or _BELIEVED_UNSPACED.search("".join(before)) is not None
 
 
 def _is_alternative(before: list[str], after: list[str]) -> bool:

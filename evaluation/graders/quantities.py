@@ -40,12 +40,21 @@ _BOUND_BEFORE = re.compile(
     r"|超过|少于|多于|大于|小于|不到|至少|至多|最多|最少|不足|高于|低于|介于) ?(?:or equal to )?(?:US)?[$€£]?$",
     re.I,
 )
-_BOUND_AFTER = re.compile(r" ?(?:or (?:more|less|fewer|above|below)|以上|以下|多)", re.I)
+_BOUND_AFTER = re.compile(r" ?(?:\+(?![\w ])|or (?:more|less|fewer|above|below)\b|plus\b(?! \d)|以上|以下|多)", re.I)
+# Two values (±5), of which nobody chose one.
+_EITHER_SIGN_BEFORE = re.compile(r"(?:±|\+ ?/ ?-|\bplus or minus) ?$", re.I)
 _LABEL_BEFORE = re.compile(
     r"\b(?:steps?|questions?|parts?|figures?|fig\.|tables?|options?|equations?|eq\.|lines?|sections?|no\.|items?)"
     r" ?[#(]?$|(?:步骤|图|表|题|公式|选项|第) ?$|#$",
     re.I,
 )
+# How sure an answer is, or how often it was checked, is no part of it.
+_ASIDE_BEFORE = re.compile(r"(?:\bconfiden\w{2,3}|置信度|把握)[\s:=(是为]{0,3}(?:of |level |is )?$", re.I)
+_ASIDE_AFTER = re.compile(r" (?:sure|certain|confident|confidence)\b|的?(?:把握|确定|确信|置信度)", re.I)
+_CHECKED_BEFORE = re.compile(
+    r"\b(?:(?:re|double-?)?checked|verified|counted|confirmed|repeated|recounted) (?:it |this |that |them )?$", re.I
+)
+_OUT_OF = re.compile(r" (?:\w{1,20} )?out of (?:the |a total of )?", re.I)
 _LOOK_BACK = 24
 # An operator between numbers or variables, or a root, power or constant beside them.
 _OPERATOR = re.compile(
@@ -127,6 +136,10 @@ def _stands_alone(match: re.Match[str], text: str) -> bool:
         return False
     if _is_letter(following) and not unit_after(text, match.end()):
         return False
+    if _CHECKED_BEFORE.search(before) and text.startswith(" times", match.end()):
+        return False
+    if match["percent"] and (_ASIDE_BEFORE.search(before) or _ASIDE_AFTER.match(text, match.end())):
+        return False
     return not (_LABEL_BEFORE.search(before) or _NEGATED_BEFORE.search(before))
 
 
@@ -150,7 +163,7 @@ def _quantity(match: re.Match[str], text: str, language: str, partial: bool) -> 
         other=other,
         unit=unit,
         ratio=_ratio(value, match["ratio"]) if match["ratio"] else None,
-        bounded=bool(bound or _BOUND_AFTER.match(text, end)),
+        bounded=bool(bound or _BOUND_AFTER.match(text, end) or _EITHER_SIGN_BEFORE.search(before)),
         ordinal=bool(match["ordinal"]),
         partial=partial,
     )
@@ -182,10 +195,10 @@ def _ratio(first: Fraction | None, rest: str) -> tuple[Fraction, ...]:
 
 
 def _compounded(found: list[Quantity], text: str) -> Iterator[Quantity]:
-    """2 hours 30 minutes is one quantity."""
+    """2 hours 30 minutes is one quantity, and so is 3 out of 4, which may mean 3 or 3/4."""
     held: Quantity | None = None
     for one in found:
-        joined = held and _sum(held, one, text)
+        joined = held and (_sum(held, one, text) or _share(held, one, text))
         if held and not joined:
             yield held
         held = joined or one
@@ -206,6 +219,14 @@ def _sum(large: Quantity, small: Quantity, text: str) -> Quantity | None:
         return None
     total = large.value + small.value * small.unit.factor / large.unit.factor
     return replace(large, value=total, end=small.end)
+
+
+def _share(part: Quantity, whole: Quantity, text: str) -> Quantity | None:
+    if not _OUT_OF.fullmatch(text, part.end, whole.start) or not whole.value or part.value is None:
+        return None
+    if not isinstance(part.value, Fraction) or not isinstance(whole.value, Fraction):
+        return None
+    return replace(part, other=part.value / whole.value, end=whole.end)
 
 
 def same(wanted: Quantity, said: Quantity, tolerance: float | None) -> bool | None:

@@ -21,6 +21,60 @@ MARK = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
+# Before a mark: what follows is not the answer, or is a further one.
+_NO_ANSWER_BEFORE = re.compile(
+    r"\b(?:wrong|incorrect|false|bad|worst|rejected|not (?:the|an?|my)|n't (?:the|an?|my)|another(?: possible)?"
+    r"|other possible"
+    r"|alternative|second possible)(?: (?:possible|final|correct|right|best))?$"
+    r"|(?:错误|不正确|另一个?|其他|其它)的?(?:可能的?)?$",
+    re.IGNORECASE,
+)
+_OR_BEFORE = re.compile(r"\bor(?: (?:maybe|perhaps|possibly|else|that))?(?: (?:the|my))?$|或者?$", re.IGNORECASE)
+_JSON_KEY_BEFORE = re.compile(r"\" ?: ?$")
+_JSON_STRING = re.compile(r"\s*\"((?:[^\"\\\n]|\\.){0,2000})\"")
+_NEXT_JSON_KEY = re.compile(r",? ?\"\w{1,40}\" ?:")
+_CORRECTION = re.compile(
+    r"""
+    (?: \bno,?\ wait\b | (?:^|(?<=[.!?…,;:—-])\ ?|\b(?:but|oh|hmm|and)\ ) wait\b(?=,?\ (?:no|actually|that)\b|[,.!:—…-])
+      | \b(?:scratch|strike)\ that\b | (?<![a-z]\ )correction:
+      | \bi\ mean\b(?!\ (?:that|to|the\ (?:one|fact|following))\b) | \blet\ me\ correct\ (?:this|that|myself|it)\b
+      | \bon\ second\ thoughts?\b | \bsorry,?\ (?:i\ mean[t]?|it's|it\ is|no)\b | \bmy\ mistake\b | \b(?:oops|whoops)\b
+      | \bi\ (?:misspoke|was\ wrong)\b | (?:\bbut\ )?\bactually,?(?=\ no\b)
+      | (?<=[,。.!;…—\s])(?:啊|哦|噢|呃)?不对(?=[,。.!:…—]) | 等一下 | 等等(?=[,。.!:…]) | 说错了 | 更正 | 口误
+      | (?:抱歉|对不起),?(?=应该?是|是) | (?:啊|哦|噢)不(?=[,。是])
+    )
+    [\s,.:!;。…—-]*
+    """,
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+)
+_INSTRUCTS = re.compile(
+    r"""
+    \b(?:notes?|messages?|instructions?|attention|hints?|reminders?)\ (?:to|for)\ (?:the\ |any\ )?
+      (?:grad|judg|scor|evaluat|mark|examin|rat)(?:er|e|or|ing)s?\b
+    | \b(?:dear|hey|attention,?)\ (?:the\ )?(?:grader|judge|scorer|evaluator|examiner)\b
+    | \b(?:ignore|disregard|forget|override|overrule)\ (?:all\ |any\ )?(?:of\ )?(?:the\ |your\ |these\ |my\ )?
+      (?:previous\ |prior\ |above\ |earlier\ |grading\ |scoring\ )*
+      (?:rubrics?|instructions?|rules|prompts?|answer\ key|reference\ answer|criteria)\b
+    | (?:^|(?<=[.!?;:\])]\ ))system\ ?(?:notice|override|prompt|message|note|alert)\b
+    | \b(?:grading|grader|scoring|score|judge)\ (?:override|notes?|instructions?)\b
+    | \bmark\ (?:this|it|the\ answer|my\ answer|me|that|answer)?\ ?(?:answer\ |response\ )?
+      (?:as\ )?(?:fully\ )?(?:correct|right)\b
+    | \b(?:give|award|grant|assign)\ (?:(?:me|it|this|the)\ (?:answer\ |response\ )?)?(?:full|maximum|all|10|100%?)
+      \ (?:marks?|points?|score|credit)\b
+    | \b(?:please|also|must|should)\ accept\b
+    | 忽略[^。\n]{0,12}(?:指令|指示|规则|标准|提示|答案)
+    | (?:评分|阅卷|打分|判分|判卷|批改)(?:说明|提示|须知|者|人|老师|员|模型|系统)\ ?[:,请注]
+    | 请?(?:直接)?(?:给|判|打|记)(?:我|予|本题|该题)?(?:为)?满分
+    | 系统(?:通知|提示|指令|消息)\ ?: | 判(?:为|定为)?正确 | 视(?:为|作)正确
+    """,
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+)
+# What follows these on the line belongs to the instruction.
+_INSTRUCTS_ON = re.compile(
+    r"\b(?:to|for) (?:the |any )?\w+ ?:|\b(?:dear|hey|attention)\b|notice|override|message|\bnotes?\b ?:"
+    r"|说明|提示|须知|通知|指令|:$",
+    re.I,
+)
 _VISIBLE = re.compile("[^\\W_]|[\u2190-\u2bff\U0001f000-\U0001faff]")
 _SENTENCE_END = re.compile(r"\n+|(?<=[.!?;])\s+|(?<=。)|(?<=[!?;])(?=[\u3400-\u9fff])")
 _OPENERS = re.compile(
@@ -52,8 +106,12 @@ _DECLINES = re.compile(
 
 
 def statement_after(text: str, at: int) -> str:
-    """The rest of the line at that place, or the next line that says something."""
+    """The rest of the line at that place, or the next line that says something; after a JSON key, its value alone."""
     tail = text[at : at + _MOST_SHOWN]
+    if _JSON_KEY_BEFORE.search(text, max(0, at - 4), at):
+        value = _JSON_STRING.match(tail)
+        following = None if value else _NEXT_JSON_KEY.search(tail)
+        tail = value[1] if value else tail[: following.start()] if following else tail
     start = _VISIBLE.search(tail)
     if not start:
         return ""
@@ -61,8 +119,8 @@ def statement_after(text: str, at: int) -> str:
 
 
 def statements(text: str) -> Iterator[str]:
-    """What follows each mark ("the answer is", 答案：), the last mark first."""
-    for mark in reversed(list(MARK.finditer(text))):
+    """What follows each mark ("the answer is", 答案：) but "the wrong answer is", the last mark first."""
+    for mark in reversed(marks(text)):
         statement = statement_after(text, mark.end())
         if statement:
             yield statement
@@ -70,10 +128,56 @@ def statements(text: str) -> Iterator[str]:
 
 def final_region(text: str) -> str:
     """Everything after the last mark, or the whole text."""
-    end = 0
-    for mark in MARK.finditer(text):
-        end = mark.end()
-    return text[end:]
+    found = marks(text)
+    return text[found[-1].end() :] if found else text
+
+
+def offers_another(text: str) -> bool:
+    """Whether the last mark gives a second answer: "the answer is 5 or the answer is 6"."""
+    found = marks(text)
+    return bool(found) and _OR_BEFORE.search(_before(found[-1])) is not None
+
+
+def marks(text: str) -> list[re.Match[str]]:
+    """The answer marks of a text, without "the wrong answer is" and the like."""
+    return [mark for mark in MARK.finditer(text) if not _NO_ANSWER_BEFORE.search(_before(mark))]
+
+
+def _before(mark: re.Match[str]) -> str:
+    return mark.string[max(0, mark.start() - 40) : mark.start()].rstrip()
+
+
+def after_correction(text: str) -> str | None:
+    """What follows the last "no, wait" (不对), unless an answer mark follows that; None where nothing is taken back."""
+    last = None
+    for last in _CORRECTION.finditer(text):  # noqa: B007 - the last one counts
+        pass
+    if last is None or not has_content(text[: last.start()]):
+        return None
+    rest = text[last.end() :]
+    return rest if has_content(rest) and not marks(rest) else None
+
+
+def without_instructions(text: str) -> str:
+    """The text without what it tells the grader to do, which is no answer."""
+    if not _INSTRUCTS.search(text):
+        return text
+    lines = []
+    for line in text.split("\n"):
+        kept = []
+        for sentence in sentences(line):
+            found = _INSTRUCTS.search(sentence)
+            if not found:
+                kept.append(sentence)
+            elif _INSTRUCTS_ON.search(sentence):
+                break
+        lines.append(" ".join(kept))
+    return "\n".join(line for line in lines if line)
+
+
+def instructs(text: str) -> bool:
+    """Whether the text tells the grader what to do."""
+    return _INSTRUCTS.search(text) is not None
 
 
 def sentences(text: str) -> list[str]:
@@ -95,8 +199,8 @@ def without_declining(text: str) -> str:
         return text
     kept = []
     for sentence in sentences(text):
-        marks = list(MARK.finditer(sentence)) if declines(sentence) else []
-        kept.append(sentence[marks[-1].start() :] if marks else "" if declines(sentence) else sentence)
+        found = marks(sentence) if declines(sentence) else []
+        kept.append(sentence[found[-1].start() :] if found else "" if declines(sentence) else sentence)
     return "\n".join(part for part in kept if part)
 
 

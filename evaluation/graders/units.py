@@ -102,7 +102,7 @@ _BY_NAME = _names()
 _ALTERNATIVES = "|".join(re.escape(name) for name in sorted(_BY_NAME, key=len, reverse=True) if len(name) > 1)
 _HAN = "\u3400-\u9fff"
 _AFTER = re.compile(
-    rf"[ -]?(?:(?i:degrees? )?(?P<warm>(?i:celsius|fahrenheit))|(?P<long>(?i:{_ALTERNATIVES}))(?:e?s)?"
+    rf"[ -]?(?!has\b)(?:(?i:degrees? )?(?P<warm>(?i:celsius|fahrenheit))|(?P<long>(?i:{_ALTERNATIVES}))(?:e?s)?"
     rf"|(?P<short>[mgtshlLJWNVK元块角米克升斤吨秒天周年焦瓦牛伏帕码$€£¢]))(?![^\W\d_{_HAN}]|[\^/]|[23](?!\d))"
 )
 _CURRENCY_BEFORE = re.compile(r"(?:(?:\b(?:US|HK|A|C))?\$|€|£|\b(?:USD|EUR|GBP|RMB|CNY) ?) ?-?$", re.I)

@@ -34,6 +34,15 @@ class Why(StrEnum):
     BAD_KEY = "bad_key"
     OPEN_STEP = "open_step"
     NO_MATCH = "no_match"
+    # Of a judge: its call brought no reply; the reply cannot be read; it has not the nonce that was asked for; a step
+    # is missing or judged twice; points are out of range; a part of the points without a rubric; the sum is wrong.
+    JUDGE_FAILED = "judge_failed"
+    JUDGE_UNREADABLE = "judge_unreadable"
+    JUDGE_NONCE = "judge_nonce"
+    JUDGE_STEPS = "judge_steps"
+    JUDGE_RANGE = "judge_range"
+    JUDGE_PART = "judge_part"
+    JUDGE_SUM = "judge_sum"
 
 
 _POINTS = {Verdict.RIGHT: 1.0, Verdict.WRONG: 0.0, Verdict.INVALID: 0.0, Verdict.NOT_GRADED: None}
@@ -46,11 +55,12 @@ class Mark:
     verdict: Verdict
     words: str
     why: Why | None = None
+    share: float | None = None
 
     @property
     def points(self) -> float | None:
-        """1, 0, or None when not graded."""
-        return _POINTS[self.verdict]
+        """1, 0, the share of a partial mark, or None when not graded."""
+        return self.share if self.verdict is Verdict.PARTIAL else _POINTS[self.verdict]
 
     @property
     def reason(self) -> str:
@@ -66,6 +76,13 @@ class Mark:
 def right(words: str) -> Mark:
     """The answer counts in full."""
     return Mark(Verdict.RIGHT, words)
+
+
+def partial(share: float, words: str) -> Mark:
+    """The answer counts to that share, in [0, 1]; at the ends it is plainly wrong or right."""
+    if share in (0, 1):
+        return right(words) if share else wrong(words)
+    return Mark(Verdict.PARTIAL, words, share=share)
 
 
 def wrong(words: str, why: Why | None = None) -> Mark:

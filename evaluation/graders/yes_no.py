@@ -16,15 +16,20 @@ _YES = (
 )  # fmt: skip
 _NO = (
     "no", "nope", "false", "incorrect", "negative", "否", "不是的", "不是", "不对",
-    "不正确", "错误", "错的", "错", "没有", "不能", "不会", "不可以", "不成立", "并非如此", "并非",
+    "不正确", "当然不是", "当然不", "当然没有", "错误",
+    "错的", "错", "没有", "不能", "不会", "不可以", "不成立", "并非如此", "并非",
     "并不是", "并不", "假", "不", "无",
 )  # fmt: skip
 _WORD = re.compile(
-    rf"[\s\"'(「“]{{0,3}}(?:(?P<yes>{'|'.join(sorted(_YES, key=len, reverse=True))})"
-    rf"|(?P<no>not (?:true|correct|really)|{'|'.join(sorted(_NO, key=len, reverse=True))}))"
+    rf"[\s\"'(「“]{{0,3}}(?:(?P<no>not (?:true|correct|really|at all)"
+    r"|(?:absolutely|certainly|definitely|of course|surely) not"
+    rf"|{'|'.join(sorted(_NO, key=len, reverse=True))})"
+    rf"|(?P<yes>{'|'.join(sorted(_YES, key=len, reverse=True))}))"
     r"(?=[\s,.!;:。、)\"'—」-]|$)",
     re.IGNORECASE,
 )
+# The word that a sentence opens with stands beside what the sentence states.
+_OPENING_WORD = re.compile(r"^[\s\"'(]{0,3}(?:yes|no|是的|不是的?|没有|不对|没错|对)[,.;:!。—-]{1,2}", re.I)
 # "No other animals are visible" opens with a determiner, not with an answer.
 _NO_DETERMINER = re.compile(
     r"[\s\"'(]{0,3}(?:no|true|correct|negative|false)\s+(?!it\b|there\b|the\b|this\b|that\b|they\b|he\b|she\b|we\b|i\b|you\b)\w",
@@ -33,7 +38,15 @@ _NO_DETERMINER = re.compile(
 _LAST_WORD = re.compile(
     r"(?:\b(?:is|be|say|answer|definitely|clearly)|[:,]) ?[\"']?(?P<word>yes|no)[\"']?[.!\s]{0,3}$", re.I
 )
-_BOTH = re.compile(r"\byes and no\b|\bboth yes\b|既是.{0,4}也不是|是也不是", re.I)
+_BOTH = re.compile(
+    r"\byes(?: and|,? but also|[ ,-]{0,3}or(?: (?:maybe|perhaps|possibly))?)? no\b|\bboth yes\b"
+    r"|既是.{0,4}也不是|是也不是"
+    r"|\bno[ ,-]{0,3}or(?: (?:maybe|perhaps|possibly))? yes\b",
+    re.I,
+)
+# These say yes or no only where nothing else is said: "Sure, let me look" does not.
+_WHOLE_YES = frozenset(("y", "t", "sure", "of course", "ok", "okay", "当然", "当然是", "嗯", "是啊", "确实", "不错"))
+_WHOLE_NO = frozenset(("n", "f", "nah", "of course not", "no way", "nope", "not at all"))
 _CHOICE_OFFERED = re.compile(r"\(?\byes ?(?:or|/) ?no\b\)?|是或否|是/否|对或错", re.I)
 
 _ASKS = re.compile(r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|must)\b", re.I)
@@ -68,16 +81,22 @@ class YesNoGrader(RuleGrader):
             return not_graded(Why.BAD_KEY, "the key must say yes or no, and only one of them")
         if answer.casefold() in {text.casefold() for text in accepted}:
             return right(f"{shown(answer)} is an accepted answer")
-        if _BOTH.search(answer):
-            return not_graded(Why.HEDGED, f"{shown(answer)} says yes and no")
         said = without_declining(_CHOICE_OFFERED.sub(" ", answer))
-        polarity = _stated_polarity(said)
+        if _BOTH.search(said):
+            return not_graded(Why.HEDGED, f"{shown(answer)} says yes and no")
+        polarity, stated = _stated_polarity(said), _sentence_polarity(said, ask)
         if polarity is None:
-            polarity = _sentence_polarity(said, ask)
+            polarity = stated
+        elif stated is not None and stated is not polarity:
+            return not_graded(Why.CONTRADICTION, f"{shown(answer)} says {_word(polarity)} and states the opposite")
         if polarity is None:
             return nothing_found(answer, "yes or no")
-        words = f"says {'yes' if polarity else 'no'}"
+        words = f"says {_word(polarity)}"
         return right(words) if {polarity} == wanted else wrong(words)
+
+
+def _word(polarity: bool) -> str:
+    return "yes" if polarity else "no"
 
 
 def _whole_polarity(text: str) -> bool | None:
@@ -88,6 +107,9 @@ def _whole_polarity(text: str) -> bool | None:
 
 
 def _stated_polarity(text: str) -> bool | None:
+    whole = text.strip(" .!,。'\"").casefold()
+    if whole in _WHOLE_YES or whole in _WHOLE_NO:
+        return whole in _WHOLE_YES
     for statement in statements(text):
         found = _WORD.match(statement)
         if found and not _NO_DETERMINER.match(statement):
@@ -95,10 +117,11 @@ def _stated_polarity(text: str) -> bool | None:
     polarity = None
     for sentence in sentences(text):
         found = _WORD.match(sentence)
-        last = _LAST_WORD.search(sentence[-40:])
+        end = sentence[-40:]
+        last = _LAST_WORD.search(end)
         if found and not sentence.endswith("?") and not _NO_DETERMINER.match(sentence):
             polarity = found["yes"] is not None
-        elif last:
+        elif last and not negation_count(end[: last.start("word")]):  # "I would not say no"
             polarity = last["word"].lower() == "yes"
     return polarity
 
@@ -112,7 +135,7 @@ def _sentence_polarity(text: str, ask: str) -> bool | None:
     for sentence in reversed(sentences(text)[-20:]):
         if sentence.endswith("?") or _HEDGES.search(sentence) or not _states(sentence, questions[-1]):
             continue
-        return {0: True, 1: False}.get(negation_count(sentence))
+        return {0: True, 1: False}.get(negation_count(_OPENING_WORD.sub("", sentence)))
     return None
 
 
@@ -132,4 +155,4 @@ def _same_word(left: str, right_word: str) -> bool:
     return len(stems[0]) >= 3 and stems[1].startswith(stems[0]) and len(stems[1]) - len(stems[0]) <= 1
 
 
-YES_NO = YesNoGrader("yes_no@1")
+YES_NO = YesNoGrader("yes_no@2")

@@ -41,7 +41,11 @@ def fit(
     Example: interplay law fit --published --to law
     """
     points, _ = _points(file, published, percent)
-    law = fit_law(points, resamples=resamples, seed=seed)
+    show_law(fit_law(points, resamples=resamples, seed=seed), to, as_json)
+
+
+def show_law(law: LawFit, to: Path | None, as_json: bool) -> None:
+    """Print a fitted law, and write it with its picture into a folder if one is given."""
     if to is not None:
         to.mkdir(parents=True, exist_ok=True)
         (to / "law.json").write_text(law.model_dump_json(indent=2), encoding="utf-8")

@@ -1,5 +1,5 @@
 -- Responses to the wanted revisions as first asked (no rotation, options as they are), each with the grade of its present
--- grader. Of several askings of one thing (the wording or a caption has changed since) the latest counts.
+-- grader, or of the judge where that one counts. Of several askings of one thing (the wording or a caption has changed since) the latest counts.
 -- Variables: kept, how many characters of texts are wanted; models, names, or NULL for all.
 CREATE TEMP TABLE graded_answers AS
 SELECT
@@ -23,8 +23,10 @@ SELECT
     left(grade.reason, getvariable('kept')) AS reason
 FROM response
 JOIN wanted USING (revision_id)
-LEFT JOIN grade ON grade.response_key = response.key AND grade.grader = wanted.grader
+LEFT JOIN judged ON judged.response_key = response.key
+LEFT JOIN grade ON grade.response_key = response.key AND grade.grader = coalesce(judged.grader, wanted.grader)
 WHERE response.rotation = 0
+    AND response.kind <> 'prompt'
     AND NOT ends_with(response.condition, '_open')
     AND (getvariable('models') IS NULL OR list_contains(getvariable('models'), response.model))
 QUALIFY row_number() OVER (

@@ -11,6 +11,8 @@ import pyarrow as pa
 from core.provenance import content_hash
 from core.question import QuestionKind
 from evaluation.grade import graders_of
+from evaluation.judge import judge_fingerprint, judged_keys
+from evaluation.models.catalogue import ModelSpec
 from evaluation.report.comparisons import (
     condition_order,
     conditions_table,
@@ -42,6 +44,8 @@ def build_report(
     with_tables: bool = True,
     with_answers: bool = True,
     benchmarks: Sequence[Benchmark] = (),
+    judge: ModelSpec | None = None,
+    notes: Sequence[str] = (),
 ) -> Report:
     """Read the responses to these items (by revision id) with the grades of their present graders.
 
@@ -57,10 +61,14 @@ def build_report(
         with_tables: Whether to make the tables too, and not only the cells by model, condition and kind.
         with_answers: Whether to load the items and responses too, and not the numbers alone.
         benchmarks: What Table 1 shows; without any, there is none.
+        judge: Whose stored grades count where the rules settle nothing; nothing is asked.
+        notes: What else the numbers rest on.
     """
     items = dict(sorted(items.items()))  # sums of the same numbers in another order differ in their last digits
+    judged = _judged(facts, items, judge)
     with analysis(facts, ["response", "grade"]) as connection:
         connection.register("wanted", _wanted(items))
+        connection.register("judged", judged)
         connection.execute("SET VARIABLE models = ?", [None if models is None else list(models)])
         connection.execute("SET VARIABLE kept = ?", [ANSWER_KEPT_CHARACTERS if with_answers else 0])
         connection.execute(load_sql("evaluation.queries", "graded_answers.sql"))
@@ -87,6 +95,7 @@ def build_report(
         cells=cells,
         tables=tuple(tables),
         people=tuple(people),
+        notes=(*notes, *([f"{judge.name} graded {judged.num_rows} answers that no rule settles"] if judge else ())),
         settings=settings,
         items=tuple(rows) if with_answers else (),
         answers=_answers(told, frame) if told is not None else (),
@@ -151,6 +160,14 @@ def _wanted(items: Mapping[str, ItemFacts]) -> pa.Table:
     graders = graders_of({revision_id: item.question for revision_id, item in items.items()})
     signed = [entry.fingerprint if entry else None for entry in graders.values()]
     return pa.table({"revision_id": pa.array(graders, pa.string()), "grader": pa.array(signed, pa.string())})
+
+
+def _judged(facts: FactStore, items: Mapping[str, ItemFacts], judge: ModelSpec | None) -> pa.Table:
+    """The responses whose grade is the judge's."""
+    questions = {revision_id: item.question for revision_id, item in items.items()}
+    keys = judged_keys(facts, judge, questions) if judge else []
+    signed = [judge_fingerprint(judge) if judge else ""] * len(keys)
+    return pa.table({"response_key": pa.array(keys, pa.string()), "grader": pa.array(signed, pa.string())})
 
 
 def _labels(asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:

@@ -173,13 +173,15 @@ class Report(Frozen):
 
     `settings` tells how each model was asked (provider, arguments, generation; never a secret). A name that was asked
     under several settings stands apart for each, as `name #1a2b3c`: numbers of different settings are never mixed.
-    `people` are those of the models that are persons.
+    `people` are those of the models that are persons. `notes` say what all numbers rest on: whose captions were shown,
+    which judge graded what no rule settles.
     """
 
     title: str
     cells: tuple[Cell, ...]
     tables: tuple[Table, ...] = ()
     people: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     settings: Mapping[str, Mapping[str, Any]] = {}
     items: tuple[ItemRow, ...] = ()
     answers: tuple[AnswerRow, ...] = ()

@@ -253,8 +253,12 @@ class Seeder:
                 "condition_fingerprint",
                 "error",
                 "sent",
+                "served_model",
                 "input_tokens",
                 "output_tokens",
+                "reasoning_tokens",
+                "tokens_by_modality",
+                "attempts",
                 "latency_s",
                 "cost_usd",
             )

@@ -169,6 +169,14 @@ def test_what_is_written_reads_back_as_it_was(entry, manifest, blobs, tmp_path):
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_media_are_read_one_by_one(entry, manifest, blobs, tmp_path):
+    written(entry, manifest, blobs, tmp_path / "out")
+    found = entry.load()().media(tmp_path / "out", manifest)
+    assert found.keys() == manifest.media.keys()
+    assert {sha256: read() for sha256, read in found.items()} == {sha256: blobs.get(sha256) for sha256 in found}
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_the_same_manifest_makes_the_same_bytes(entry, manifest, blobs, tmp_path):
     first = written(entry, manifest, blobs, tmp_path / "one")
     assert first == written(entry, manifest, blobs, tmp_path / "two")

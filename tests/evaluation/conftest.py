@@ -15,8 +15,8 @@ from annotation_ui.item_files import Record, as_draft
 from core.content import MediaRef, TextPart, parse_prompt
 from core.question import AnswerKey, Choice, Question, Step
 from core.taxonomy import load_taxonomy
-from evaluation.models.catalogue import ModelSpec
 from evaluation.asking import Asker
+from evaluation.models.catalogue import ModelSpec
 from warehouse.analytics import analysis
 from warehouse.facts import FACT_KINDS, FactStore
 from warehouse.items import Draft, create_item

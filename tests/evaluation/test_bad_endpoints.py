@@ -52,6 +52,7 @@ def test_what_is_no_answer_is_a_typed_failure_without_points(zoo, gallery_file, 
     with endpoint(gallery_file, **knobs) as models:
         done = evaluate(zoo, "zoo", "1.0.0", Order(models, ["full"]))
     assert done.solved.failures == {state: 4}
+    assert re.search(error, done.solved.reasons[state])
     for found, said, answer, _ in told(zoo):
         assert (found, answer) == (state, None)
         assert re.search(error, said), said

@@ -48,7 +48,15 @@ def test_run_asks_what_is_missing_and_shows_the_points(call):
 
 def test_run_for_programs(call):
     told = call("evaluation run zoo 1.0.0 --model keen --condition full --json")
-    assert told["solved"] == {"asked": 4, "reused": 0, "known": 0, "failures": {}}
+    assert told["solved"] == {
+        "asked": 4,
+        "reused": 0,
+        "known": 0,
+        "failures": {},
+        "left": 0,
+        "cost_usd": None,
+        "reasons": {},
+    }
     assert told["graded"] == {"graded": 4, "ungraded": 0, "known": 0}
     assert [(cell["model"], cell["condition"], cell["points"]) for cell in told["cells"]] == [("keen", "full", 100.0)]
 
@@ -91,3 +99,15 @@ def test_mistakes_are_one_line_with_the_mend(call, line, said):
 
 def test_a_model_must_be_named(call):
     call("evaluation run zoo 1.0.0", code=2)
+
+
+def test_answers_of_people_come_in_and_stand_in_the_report(call, tmp_path, sound_items):
+    file = tmp_path / "people.jsonl"
+    file.write_text("".join(json.dumps({"item": one.name, "answer": "A"}) + "\n" for one in sound_items), "utf-8")
+    assert call(f"evaluation import zoo 1.0.0 {file} --model human --human --json")["answers"] == 4
+    assert call("evaluation report zoo 1.0.0 --json")["people"] == ["human"]
+
+
+def test_a_law_without_uni_modal_questions_says_what_is_missing(call):
+    call("evaluation run zoo 1.0.0 --model keen --condition full --json")
+    assert "only heard, only seen, and both" in call("evaluation law zoo 1.0.0")

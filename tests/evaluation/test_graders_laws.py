@@ -136,6 +136,12 @@ KEYS = {
         "black cat",
         ["a black cat", "It is a black cat.", "not a black cat", "dog", "a black cat or a dog"],
     ),
+    "ocr_substring": (
+        "NO ENTRY",
+        ["no entry", "It says NO ENTRY.", "It does not say NO ENTRY", "ENTRY", "NO ENTRY or EXIT"],
+    ),
+    "spoken_qa": ("Paris", ["um, it's Paris", "not Paris", "London", "Paris or London", "London, I mean Paris"]),
+    "bleu_1": ("the black cat sleeps", ["The black cat sleeps.", "a cat", "the dog sleeps well today", "nothing"]),
     "enumeration": ("cat, dog", ["dog and cat", "cat, dog, bird", "cat", "cat; dog", "狗"]),
     "choice": ("B", ["B", "Answer: B", "A", "b", "选B", "A, B", "The answer is clear"]),
 }

@@ -23,6 +23,8 @@ from evaluation.judge import (
     judge_fingerprint,
     judge_response_key,
 )
+from evaluation.report.build import build_report
+from evaluation.report.items import ItemFacts
 
 
 def response(key: str, revision: str, answer: str | None, **more) -> dict:
@@ -445,3 +447,18 @@ def test_a_step_with_a_rubric_may_get_a_part(questions, respond, scripted, judge
     row = judged()["1"]
     assert (row["points"], row["step_points"]) == (0.7, [1.0, 0.5])
     assert row["reason"].startswith("partial: 7 of 10 points; step 1 4 of 4: ")
+
+
+def test_a_report_counts_the_judge_where_the_rule_settles_nothing(words, respond, scripted, judge, facts):
+    asked = {"w": words}
+    respond(
+        response("weak", "w", "a hound", parameters="{}"),
+        response("right", "w", "a dog", parameters="{}", replicate=1),
+    )
+    grade_answers(facts, "run", asked)
+    model, _ = scripted(verdict(10))
+    judge(model, asked)
+    items = {"w": ItemFacts(name="w", question=words, cluster="w")}
+    alone, judged = build_report(facts, "t", items), build_report(facts, "t", items, judge=model)
+    assert [report.cells[0].points for report in (alone, judged)] == [50.0, 100.0]
+    assert (alone.notes, judged.notes) == ((), (f"{model.name} graded 1 answers that no rule settles",))

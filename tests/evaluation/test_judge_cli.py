@@ -131,7 +131,7 @@ def test_a_new_version_of_a_rule_grades_again_beside_the_old_grades_and_asks_not
     told = call(f"words 1.0.0 --judge {model.provider} --json")
     assert (told["graded"]["known"], told["judged"]["known"], len(script.asked)) == (4, 2, 2)
     versions = {row["grader"]: row["points"] for row in stored("grade", "grader") if row["response_key"] == "1"}
-    assert (versions["short_text@0"], versions["short_text@1"], len(versions)) == (1.0, 0.0, 3)
+    assert (versions["short_text@0"], versions["short_text@2"], len(versions)) == (1.0, 0.0, 3)
 
 
 def test_a_budget_needs_a_price(call, hound_lover):

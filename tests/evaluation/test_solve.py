@@ -77,6 +77,7 @@ class TestAsking:
             "input_tokens": 7,
             "output_tokens": 2,
             "attempts": 1,
+            "served_model": model.provider.partition("/")[2],
         }
         assert {name: row[name] for name in wanted} == wanted
         parameters = json.loads(row["parameters"])

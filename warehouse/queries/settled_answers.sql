@@ -7,6 +7,7 @@ SELECT
     first(answer ORDER BY recorded_at, key) AS answer,
     first(error ORDER BY recorded_at, key) AS error,
     first(sent ORDER BY recorded_at, key) AS sent,
+    first(served_model ORDER BY recorded_at, key) AS served_model,
     first(input_tokens ORDER BY recorded_at, key) AS input_tokens,
     first(output_tokens ORDER BY recorded_at, key) AS output_tokens,
     first(reasoning_tokens ORDER BY recorded_at, key) AS reasoning_tokens,
