@@ -35,6 +35,6 @@ def points_of(report: Report) -> tuple[LawPoint, ...]:
     if not scores:
         raise NoUniModalScores(
             f"in {report.title} no model has scores on questions that are only heard, only seen, and both; "
-            "put the release's uni-modal questions to the models too, or give their scores in a file to 'interplay law fit'"
+            "put uni-modal questions to them too, or give their scores in a file to 'interplay law fit'"
         )
     return law_points(scores, intervals)

@@ -84,7 +84,7 @@ class ModelSpec(Frozen):
         """
         return capability_for(self.provider, self.endpoint, self.delivery)
 
-    @property
+    @cached_property
     def request_identity(self) -> dict[str, Any]:
         """What decides its answers, whatever the project calls it, whoever pays, and however often a call is retried.
 
@@ -102,7 +102,7 @@ class ModelSpec(Frozen):
         """The seed of a repeated asking; None for the first, which has the seed of `generate` if there is one."""
         return int(self.generate.get("seed") or 0) + replicate if replicate else None
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """sha256 over `request_identity`."""
         return content_hash(self.request_identity)

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from core.errors import InterplayError, first_problem
+from core.errors import InterplayError, UnknownName, first_problem
 from core.provenance import canonical_json
 from evaluation.models.catalogue import BadModelSettings, ModelSpec
+from evaluation.models.omni.capabilities import ROW_OF_PROVIDER
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model, ModelOutput, ModelUsage
@@ -23,7 +24,15 @@ _OWN_PROVIDERS = {
 }
 _STATES = {"max_tokens": "truncated", "model_length": "truncated", "content_filter": "refusal"}
 # The columns of a call that brought no answer.
-_UNKNOWN = ("answer", "input_tokens", "output_tokens", "reasoning_tokens", "tokens_by_modality", "cost_usd")
+_UNKNOWN = (
+    "answer",
+    "served_model",
+    "input_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+    "tokens_by_modality",
+    "cost_usd",
+)
 
 
 class UnreadableReply(InterplayError):
@@ -38,12 +47,13 @@ def open_client(model: ModelSpec, project_root: Path, concurrency: int) -> "Mode
     """Inspect AI's client of a model.
 
     Raises:
+        UnknownName: There is no such provider.
         ModelUnavailable: Its provider cannot be started.
         BadModelSettings: Its `generate` holds what Inspect AI does not know.
     """
     from importlib import import_module
 
-    from inspect_ai.model import GenerateConfig, get_model
+    from inspect_ai.model import GenerateConfig, get_model, get_model_info
 
     kind = model.provider.partition("/")[0]
     if kind in _OWN_PROVIDERS:
@@ -58,8 +68,13 @@ def open_client(model: ModelSpec, project_root: Path, concurrency: int) -> "Mode
         # It writes requests for the server that the media are delivered for.
         arguments |= {"endpoint": model.endpoint, "delivery": dict(model.delivery)}
     try:
-        return get_model(model.provider, config=config, memoize=False, **arguments)
+        client = get_model(model.provider, config=config, memoize=False, **arguments)
+        # Inspect AI reads its table of prices (half a second) when it first needs it: not while calls are timed.
+        get_model_info(client)
+        return client
     except Exception as error:
+        if "not recognized" in str(error):
+            raise UnknownName("provider", kind, ROW_OF_PROVIDER) from error
         reason = model.hide_secrets(told(error))
         raise ModelUnavailable(f"model {model.name!r} ({model.provider}) cannot be used: {reason}") from error
 
@@ -80,6 +95,8 @@ def answered(model: ModelSpec, output: "ModelOutput") -> dict[str, Any]:
         "state": _STATES.get(output.stop_reason, "ok" if text.strip() else "empty"),
         "answer": text[:ANSWER_KEPT_CHARACTERS],
         "error": None,
+        # Services send old names to newer models: what the server itself says it is.
+        "served_model": output.model or None,
         "input_tokens": _all_input(usage) if usage else None,
         "output_tokens": usage.output_tokens if usage else None,
         "reasoning_tokens": usage.reasoning_tokens if usage else None,

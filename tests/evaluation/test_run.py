@@ -6,7 +6,6 @@ from core.errors import UnknownName
 from evaluation.asking import Asker
 from evaluation.conditions import STANDARD
 from evaluation.models.catalogue import Price, find_models
-from evaluation.models.client import ModelUnavailable
 from evaluation.run import Order, count_pending, evaluate, release_revisions, report_release
 from evaluation.solve import plan
 from warehouse.tables import Run, RunStatus
@@ -87,7 +86,7 @@ def test_the_release_gives_its_items_in_order(zoo, sound_items):
 
 def test_a_model_that_cannot_be_used_stops_it_before_anything_is_asked(zoo):
     unusable = find_models(["nonsense/x"], {})
-    with pytest.raises(ModelUnavailable):
+    with pytest.raises(UnknownName, match="unknown provider 'nonsense'"):
         evaluate(zoo, "zoo", "1.0.0", Order([*models(zoo), *unusable], ["full"]))
     assert points(zoo) == {}
     with zoo.database.reading() as session:

@@ -182,7 +182,7 @@ def capability_for(provider: str, endpoint: str | None, overrides: Mapping[str, 
     rows = {row.name: row for row in ROWS}
     if endpoint is None:
         kind = provider.partition("/")[0]
-        endpoint = _ROW_OF_PROVIDER.get(kind, "inspect")
+        endpoint = ROW_OF_PROVIDER.get(kind, "inspect")
     if endpoint not in rows:
         raise UnknownName("endpoint", endpoint, rows)
     return _changed(rows[endpoint], overrides) if overrides else rows[endpoint]
@@ -334,7 +334,7 @@ ROWS = (
     ),
 )
 
-_ROW_OF_PROVIDER = {
+ROW_OF_PROVIDER = {
     "interplay-omni": "generic",
     "interplay-sim": "interplay-sim",
     "google": "inspect-google",
