@@ -11,10 +11,10 @@ from curation.entries import Claims, Entry, Rejected
 from curation.examine import Examination, Examined
 from curation.materials import sound_of
 from warehouse import events
+from warehouse.caption_texts import BY_PEOPLE
 from warehouse.tables import IngestFailure, Material, MaterialSource, MaterialState
 
 SOUND_SUFFIX = "#sound"
-BY_HUMAN = "human"
 _SOURCE_FIELDS = ("source", "licence", "author", "consent_id")
 
 
@@ -131,7 +131,7 @@ class Shelver:
         if fresh := [tag for tag in dict.fromkeys(claims.tags) if tag not in material.tags]:
             changed["tags"] = [*material.tags, *fresh]
         if content is not None and material.audio_content is None:
-            changed |= {"audio_content": content, "audio_content_by": BY_HUMAN}
+            changed |= {"audio_content": content, "audio_content_by": BY_PEOPLE}
         if claims.audio_type is not None and material.audio_type is None and material.modality == "audio":
             changed["audio_type"] = claims.audio_type
         if not changed:

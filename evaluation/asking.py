@@ -1,16 +1,17 @@
 """Ask models: many at once, each answer stored when it comes, nothing asked twice, within a budget."""
 
 import asyncio
+import gc
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from core.content import Message
+from core.content import MediaPart, Message
 from core.ids import Clock, utc_now
 from core.media.errors import MediaError
 from core.progress import Ticker, progress
@@ -19,6 +20,7 @@ from evaluation.adaptation import Adapter
 from evaluation.delivery import deliver
 from evaluation.models.catalogue import ModelSpec
 from evaluation.models.client import ERROR_KEPT_CHARACTERS, UnreadableReply, answered, nothing, open_client, told
+from evaluation.models.omni.capabilities import Capability
 from evaluation.models.spending import Budget
 from warehouse.blobs import BlobStore
 from warehouse.facts import FactStore, FactWriter
@@ -106,7 +108,8 @@ class Solved:
     """How many questions were asked now, units answered by an equal request, units settled before; failures by state.
 
     `asked` counts requests, `reused` and `known` count units, `failures` count units that got no answer. `left` are
-    requests that the budget did not allow; `cost_usd` is what the calls of now cost, where a price is known.
+    requests that the budget did not allow; `cost_usd` is what the calls of now cost, where a price is known. `reasons`
+    are the most frequent words of each kind of failure. `answered` are requests of now that a model answered somehow.
     """
 
     asked: int
@@ -115,6 +118,16 @@ class Solved:
     failures: dict[str, int]
     left: int = 0
     cost_usd: float | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    answered: int = 0
+
+    @property
+    def failure_lines(self) -> list[str]:
+        """For a terminal: each kind of failure, how many, and why."""
+        return [
+            f"failed: {count} {state}" + (f" ({self.reasons[state]})" if state in self.reasons else "")
+            for state, count in sorted(self.failures.items())
+        ]
 
 
 @dataclass(frozen=True)
@@ -150,18 +163,21 @@ class Asker:
         budget = Budget(self.budget_usd, models.values())
         clients = {key: open_client(model, self.project_root, self.concurrency) for key, model in models.items()}
         failures: Counter[str] = Counter()
+        reasons: dict[str, Counter[str]] = defaultdict(Counter)
         with self.facts.writer("response", self.run_id) as writer:
             for unit in pending:
                 if unit.request_key in settled:
                     writer.add(self._row(unit, settled[unit.request_key].columns))
-            with progress(f"asking ({self.purpose})", len(fresh)) as ticker:
-                asyncio.run(self._ask_all(fresh, clients, _Outcome(writer, failures, ticker, budget)))
+            with progress(f"asking ({self.purpose})", len(fresh)) as ticker, _without_old_objects():
+                asyncio.run(self._ask_all(fresh, clients, _Outcome(writer, failures, reasons, ticker, budget)))
         unasked = sum(len(fresh[key]) for key in budget.refused)
         return Solved(
             asked=len(fresh) - len(budget.refused),
             reused=len(pending) - len(fresh) - unasked + len(budget.refused),
             known=len(known),
             failures=dict(failures),
+            reasons={state: said.most_common(1)[0][0] for state, said in reasons.items()},
+            answered=len(fresh) - len(budget.refused) - sum(said.total() for said in reasons.values()),
             left=len(budget.refused),
             cost_usd=budget.spent_usd,
         )
@@ -198,6 +214,8 @@ class Asker:
                 outcome.writer.add(self._row(unit, answer))
             if answer["state"] != "ok":
                 outcome.failures[answer["state"]] += len(equal)
+                if answer["error"] is not None:
+                    outcome.reasons[answer["state"]][answer["error"]] += 1
             outcome.ticker.advance()
 
     async def _answer(self, unit: Unit[Shown], client: "Model", media: Adapter) -> dict[str, Any]:
@@ -205,8 +223,7 @@ class Asker:
         manifest: list[dict[str, Any]] = []
         attempts = _Attempts()
         try:
-            # Files are read, decoded and put into base64 beside the loop, which goes on with other calls.
-            messages, manifest = await asyncio.to_thread(deliver, unit.showing.messages, media, unit.model.capability)
+            messages, manifest = await _delivered(unit.showing.messages, media, unit.model.capability)
             # Inspect AI keeps all messages of a task, media included, as long as the task lives: each call has its own.
             call = _generate(client, messages, unit.model.seed_of(unit.replicate), attempts)
             answer = answered(unit.model, await asyncio.create_task(call))
@@ -248,12 +265,27 @@ def fingerprint_of(messages: Iterable[Message]) -> str:
     return content_hash([message.model_dump(mode="json") for message in messages])
 
 
+@contextmanager
+def _without_old_objects() -> Iterator[None]:
+    """Let the garbage collector pass over all that is there already.
+
+    Libraries and units are some hundred thousand objects that outlive the calls; walking them again and again takes
+    as long as the calls themselves.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
 @dataclass(frozen=True)
 class _Outcome:
     """Where the workers put what comes back."""
 
     writer: FactWriter
     failures: Counter[str]
+    reasons: Mapping[str, Counter[str]]
     ticker: Ticker
     budget: Budget
 
@@ -265,12 +297,23 @@ class _Attempts:
     count: int = 0
 
 
+async def _delivered(
+    messages: tuple[Message, ...], media: Adapter, capability: Capability
+) -> tuple[list["ChatMessage"], list[dict[str, Any]]]:
+    if any(isinstance(part, MediaPart) for message in messages for part in message.parts):
+        # Files are read, decoded and put into base64 beside the loop, which goes on with other calls.
+        return await asyncio.to_thread(deliver, messages, media, capability)
+    return deliver(messages, media, capability)
+
+
 async def _generate(
     client: "Model", messages: list["ChatMessage"], seed: int | None, attempts: _Attempts
 ) -> "ModelOutput":
-    from inspect_ai.log import transcript
+    from inspect_ai.log._transcript import Transcript, init_transcript, transcript  # `log` has no way to begin one
     from inspect_ai.model import GenerateConfig
 
+    # Whoever has run Inspect AI in this process may have left one, which all calls would share.
+    init_transcript(Transcript())
     try:
         return await client.generate(messages, config=GenerateConfig(seed=seed))
     finally:

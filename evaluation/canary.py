@@ -190,7 +190,8 @@ def _made(place: int, trial: int) -> tuple[Canary, list[bytes]]:
         MediaPart(name=f"{modality.value}_{number}", media=probe(data).media_ref())
         for number, (modality, data) in enumerate(zip(shows, files, strict=True), start=1)
     ]
-    asked = TextPart(text="\n" + ASKS[AskKind.REPORT]["en"])
+    # Equal requests are asked once: the empty controls differ in their blank lines.
+    asked = TextPart(text="\n" * (1 if shows else trial + 1) + ASKS[AskKind.REPORT]["en"])
     return Canary(shows, codes, trial, (*media, asked)), files
 
 

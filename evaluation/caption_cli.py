@@ -10,14 +10,13 @@ from sqlmodel import Session
 from evaluation.captions import CaptionOrder, Made, Scope, count_requests, make_captions, media_of
 from evaluation.models.catalogue import find_models
 from warehouse import events
-from warehouse.caption_files import CaptionLine, import_lines, line_of, write_lines
+from warehouse.caption_files import CaptionLine, import_lines, line_of, read_text, write_lines
 from warehouse.caption_texts import told_by_people
 from warehouse.captions import (
     KINDS,
     Search,
     accept_all,
     accept_caption,
-    captions_of,
     edit_caption,
     find_with_materials,
     get_caption,
@@ -34,6 +33,7 @@ app = typer.Typer(no_args_is_help=True, help="Put media into words, edit and acc
 
 _HANDLE = 12
 _SHOWN_CHARACTERS = 60
+_STANDING = (CaptionState.PROPOSED, CaptionState.ACCEPTED)
 IdArgument = Annotated[str, typer.Argument(help="A version's id, as 'caption list' shows it.")]
 ByOption = Annotated[str, typer.Option("--by", help="Your user name.")]
 ItemOption = Annotated[list[str] | None, typer.Option("--item", help="Only media of this item; repeat.")]
@@ -153,7 +153,7 @@ def edit(
     """
     if (text is None) == (file is None):
         raise typer.BadParameter("say --text or --file")
-    wanted = text if file is None else file.read_text(encoding="utf-8")
+    wanted = text if file is None else read_text(file)
     with open_workspace(project) as workspace, workspace.database.session() as session:
         user = get_user(session, by)
         new = edit_caption(session, caption, wanted or "", user)
@@ -237,7 +237,7 @@ def export_command(
     ] = None,
     kind: KindOption = None,
     blank: Annotated[
-        bool, typer.Option("--blank", help="Also an empty line for every medium that nobody has put into words.")
+        bool, typer.Option("--blank", help="Also an empty line for every medium without a proposed or accepted text.")
     ] = False,
     as_json: JsonOption = False,
     project: ProjectOption = None,
@@ -249,7 +249,7 @@ def export_command(
     scope = _scope(item, release)
     if blank and scope is None:
         raise typer.BadParameter("--blank needs --release or --item")
-    states = state or [CaptionState.PROPOSED, CaptionState.ACCEPTED]
+    states = state or _STANDING
     with open_workspace(project) as workspace, workspace.database.reading() as session:
         lines = _export(session, scope, kind, states)
         if blank and scope is not None:
@@ -305,24 +305,22 @@ def _export(
 
 
 def _blank_lines(session: Session, scope: Scope, kinds: Sequence[CaptionKind] | None) -> list[CaptionLine]:
-    """For each medium without any text in a language of its questions, a line to fill in."""
-    lines = []
-    for one in media_of(session, scope):
-        kind = KINDS[one.material.modality]
-        if told_by_people(one.material) or kind not in (kinds or tuple(CaptionKind)):
-            continue
-        if not captions_of(session, [one.material.id], kind, one.language):
-            lines.append(
-                CaptionLine(
-                    material=one.material.sha256,
-                    language=one.language,
-                    text="",
-                    kind=kind,
-                    modality=one.material.modality,
-                    items=list(one.items),
-                )
-            )
-    return lines
+    """For each medium without any standing text in a language of its questions, a line to fill in."""
+    told = {(one.material_id, one.kind, one.language) for one, _ in _find(session, scope, kinds, _STANDING)}
+    return [
+        CaptionLine(
+            material=one.material.sha256,
+            language=one.language,
+            text="",
+            kind=kind,
+            modality=one.material.modality,
+            items=list(one.items),
+        )
+        for one in media_of(session, scope)
+        if (kind := KINDS[one.material.modality]) in (kinds or tuple(CaptionKind))
+        and not told_by_people(one.material)
+        and (one.material.id, kind, one.language) not in told
+    ]
 
 
 def _lines_of(made: Made) -> list[str]:

@@ -17,6 +17,7 @@ from core.condition import (
 )
 from core.content import MediaRef, Modality
 from core.errors import UnknownName
+from core.provenance import content_hash
 from core.question import Question
 from evaluation.caption_conditions import Words
 
@@ -40,7 +41,10 @@ def check_names(names: Sequence[str]) -> None:
 
 
 class Donors:
-    """For each piece of media another item's, as like it in length as there is: a placebo.
+    """For each piece of media another item's of like length: a placebo.
+
+    Among those that are half to twice as long, chance decides (the same in every run), for the very nearest may say the
+    very same. Nothing is taken from items that hang together with the asked one, or whose answer is the same.
 
     Args:
         questions: All questions, by revision id.
@@ -49,37 +53,58 @@ class Donors:
 
     def __init__(self, questions: Mapping[str, Question], clusters: Mapping[str, object]) -> None:
         self._clusters = clusters
-        self._media: dict[Modality, dict[str, tuple[MediaRef, set[object]]]] = defaultdict(dict)
+        self._media: dict[Modality, dict[str, _Donor]] = defaultdict(dict)
         for revision_id, question in questions.items():
             for part in question.media:
-                media = self._media[part.media.modality]
-                _, holders = media.setdefault(part.media.sha256, (part.media, set()))
-                holders.add(clusters.get(revision_id, revision_id))
+                donor = self._media[part.media.modality].setdefault(part.media.sha256, _Donor(part.media))
+                donor.held_in.add(clusters.get(revision_id, revision_id))
+                donor.answers.add(_answer_of(question))
 
     def condition(self, modality: Modality, revision_id: str, question: Question) -> Condition | None:
-        """The placebo condition of a question; None when no other item has media of that modality."""
-        own = self._clusters.get(revision_id, revision_id)
-        others = [media for media, holders in self._media[modality].values() if own not in holders]
+        """The placebo condition of a question; None when no other item can give media of that modality."""
+        own, answer = self._clusters.get(revision_id, revision_id), _answer_of(question)
+        others = [
+            donor.media
+            for donor in self._media[modality].values()
+            if own not in donor.held_in and answer not in donor.answers
+        ]
         if not others:
             return None
-        wanted = [part.media for part in question.media if part.media.modality is modality]
         donors: dict[str, MediaRef] = {}
-        for media in wanted:
+        for media in (part.media for part in question.media if part.media.modality is modality):
             free = [one for one in others if one not in donors.values()] or others
-            donors[media.sha256] = min(free, key=lambda one: _unlike(one, media))
+            alike = [one for one in free if _is_alike(one, media)] or free
+            donors[media.sha256] = min(alike, key=lambda one: content_hash([media.sha256, one.sha256]))
         return with_donor(modality, donors)
 
 
-def _unlike(donor: MediaRef, media: MediaRef) -> tuple[float, str]:
-    """How unlike in length or size; equal ones in an order that nobody chose."""
-    if media.duration_s is not None and donor.duration_s is not None:
-        return abs(donor.duration_s - media.duration_s), donor.sha256
-    return abs((donor.width_px or 0) - (media.width_px or 0)), donor.sha256
+@dataclass
+class _Donor:
+    """Media, what holds them, and the answers to what they are asked in."""
+
+    media: MediaRef
+    held_in: set[object] = field(default_factory=set)
+    answers: set[str] = field(default_factory=set)
+
+
+def _answer_of(question: Question) -> str:
+    """The key by what it says, wherever the right choice stands."""
+    right = [question.choices[index].text for index in question.answer.correct]
+    return content_hash([right, question.answer.accepted, [step.answer.accepted for step in question.steps]])
+
+
+def _is_alike(donor: MediaRef, media: MediaRef) -> bool:
+    """Whether it is half to twice as long; media without a length are all alike."""
+    if donor.duration_s is None or media.duration_s is None:
+        return True
+    return media.duration_s / 2 <= donor.duration_s <= media.duration_s * 2
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """Conditions by name, made for each question; `missing` counts questions for which one could not be made.
+    """Conditions by name, made for each question.
+
+    `made` counts the questions for each name, `missing` those for which it could not be made.
 
     Args:
         names: Of `NAMES`.
@@ -91,11 +116,19 @@ class Conditions:
     words: Words
     donors: Donors
     missing: Counter[str] = field(default_factory=Counter)
+    made: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def idle(self) -> list[str]:
+        """Names of those that applied to no question so far."""
+        return [name for name in self.names if not self.made[name] and not self.missing[name]]
 
     def of(self, revision_id: str, question: Question) -> list[Condition]:
         """Those that apply to a question."""
         made = (self._made(name, revision_id, question) for name in self.names)
-        return [condition for condition in made if condition is not None and condition.applies_to(question)]
+        found = [condition for condition in made if condition is not None and condition.applies_to(question)]
+        self.made.update(condition.name for condition in found)
+        return found
 
     def _made(self, name: str, revision_id: str, question: Question) -> Condition | None:
         if name in STANDARD:

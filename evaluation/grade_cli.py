@@ -54,6 +54,8 @@ def grade_command(
 
     Example: interplay evaluation grade zoo 1.0.0 --judge keen --scope all
     """
+    if judge is None and (scope is not Scope.UNGRADED or max_cost_usd is not None):
+        raise typer.BadParameter("--scope and --max-cost-usd go with --judge")
     with open_workspace(project) as workspace:
         model = find_models([judge], workspace.project.settings.models)[0] if judge else None
         questions = {one.id: one.as_question() for _, one in release_revisions(workspace, name, version)}
@@ -119,7 +121,7 @@ def _document(done: Regraded, judge: ModelSpec | None) -> dict[str, Any]:
 
 def _show(done: Regraded, document: Mapping[str, Any], as_json: bool) -> None:
     graded, judged, found = done.graded, done.judged, done.comparison
-    lines = [f"by rule: graded {graded.graded}, not graded {graded.ungraded}, known before {graded.known}"]
+    lines = [f"by rule: {graded.words}, known before {graded.known}"]
     if judged is None or found is None:
         show(document, lines, as_json)
         return
@@ -127,7 +129,7 @@ def _show(done: Regraded, document: Mapping[str, Any], as_json: bool) -> None:
     lines += [
         f"by the judge: graded {judged.graded}, not graded {judged.ungraded}, known before {judged.known}",
         f"asked {solved.asked}, reused {solved.reused}, replies known before {solved.known}",
-        *(f"failed: {count} {state}" for state, count in sorted(solved.failures.items())),
+        *solved.failure_lines,
         *([f"cost: {solved.cost_usd:.4f} US dollars"] if solved.cost_usd is not None else []),
         *([f"not asked for lack of budget: {solved.left}"] if solved.left else []),
         f"settled by rule {found.by_rule}, by the judge {found.by_judge}, open {found.open}",

@@ -23,6 +23,10 @@ class BadAnswerFile(InterplayError):
     """A file of answers that cannot be read; nothing of it was stored."""
 
 
+class NameTaken(InterplayError):
+    """Answers from elsewhere under the name of a model of the project."""
+
+
 class GivenAnswer(Frozen):
     """One line of the file.
 
@@ -64,9 +68,12 @@ def import_answers(
         clock: Tells the time.
 
     Raises:
+        NameTaken: The project has a model of that name.
         UnknownName: No such release.
         BadAnswerFile: A line cannot be read, names no item of the release, or a condition that does not apply to it.
     """
+    if model in workspace.project.settings.models:
+        raise NameTaken(f"{model!r} is a model of interplay.toml, which answers by itself; choose another --model")
     revisions = dict(release_revisions(workspace, *release))
     given = list(_read(file, revisions))
     settings = {
@@ -74,11 +81,12 @@ def import_answers(
         "models": [{"name": model, "imported": file.name, "is_human": human}],
         "sha256": content_hash([one.model_dump() for one, _ in given]),
     }
-    with open_run(workspace.database, COMMAND, settings) as run:
+    with open_run(workspace.database, COMMAND, settings, clock=clock) as run:
         with workspace.facts.writer("response", run.id) as writer:
             for one, revision in given:
                 writer.add(_row(one, revision, model, human, clock().isoformat()))
-        graded = grade_answers(workspace.facts, run.id, {one.id: one.as_question() for one in revisions.values()})
+        questions = {one.id: one.as_question() for one in revisions.values()}
+        graded = grade_answers(workspace.facts, run.id, questions, clock)
         run.summary = {"imported": len(given), "graded": graded.graded}
     return len(given), graded
 
@@ -86,8 +94,10 @@ def import_answers(
 def _read(file: Path, revisions: Mapping[str, ItemRevision]) -> Iterator[tuple[GivenAnswer, ItemRevision]]:
     try:
         lines = file.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadAnswerFile(f"{file} cannot be read as UTF-8 text: {error}") from error
+    except OSError as error:
+        raise BadAnswerFile(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadAnswerFile(f"{file} is not in UTF-8 ({error}); save it in UTF-8") from error
     seen: dict[tuple[str, str, str], int] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -103,7 +113,8 @@ def _read(file: Path, revisions: Mapping[str, ItemRevision]) -> Iterator[tuple[G
         before = seen.setdefault((one.item, one.condition, one.who), number)
         if before != number:
             raise BadAnswerFile(
-                f"{file}, line {number}: {one.item} was answered on line {before} already; tell people apart with 'who'"
+                f"{file}, line {number}: {one.item} was answered on line {before} already; "
+                "tell people apart with 'who'; nothing was imported"
             )
         yield one, revision
     if not seen:

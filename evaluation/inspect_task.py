@@ -50,6 +50,10 @@ class NothingToAsk(InterplayError):
     """A selection of a release that holds no question."""
 
 
+class NoFolder(InterplayError):
+    """Nobody said which release is asked."""
+
+
 class NoQuestion(InterplayError):
     """A sample that is not one of ours."""
 
@@ -147,8 +151,11 @@ def open_folder(folder: str) -> Export:
     """The exported folder, verified.
 
     Raises:
+        NoFolder: There is no name.
         NoExport, DamagedExport: As `open_export`.
     """
+    if not folder:
+        raise NoFolder("name the folder that 'interplay release export' made: -T folder=FOLDER")
     return open_export(Path(folder).expanduser())
 
 

@@ -121,11 +121,13 @@ def is_for_a_person(rule: Grade) -> bool:
 
 
 def cascade(rule: Grade | None, judge: Grade | None) -> Grade | None:
-    """The grade that counts: the rule's where it is firm, else the judge's if it was asked, else the rule's.
+    """The grade that counts: the rule's where it is firm or calls for a person, else the judge's, else the rule's.
 
     A judge that was asked and could not tell leaves the answer without points: a weak zero is no fallback for it.
     """
-    return rule if judge is None or (rule is not None and is_firm(rule)) else judge
+    if judge is None or (rule is not None and (is_firm(rule) or is_for_a_person(rule))):
+        return rule
+    return judge
 
 
 def judge_response_key(reason: str) -> str | None:
@@ -190,10 +192,12 @@ def compare(facts: FactStore, judge: ModelSpec, questions: Mapping[str, Question
     return Comparison(dict(counts), settled["rule"], settled["judge"], settled["open"])
 
 
-def judged_keys(facts: FactStore, judge: ModelSpec, questions: Mapping[str, Question]) -> list[str]:
-    """Keys of the responses to these questions (by revision id) whose grade that counts is the judge's."""
+def counting_judgements(facts: FactStore, judge: ModelSpec, questions: Mapping[str, Question]) -> dict[str, Grade]:
+    """The judge's grades that count, by the key of the response: where no rule settles the answer."""
     answers = _answers(facts, judge, questions)
-    return [one.response_key for one in answers if one.judged and cascade(one.rule, one.judged) is one.judged]
+    return {
+        one.response_key: one.judged for one in answers if one.judged and cascade(one.rule, one.judged) is one.judged
+    }
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ Z_95 = 1.959963984540054
 # Up to so many clusters every pattern of signs is tried (2^13 = 8192 of them) instead of a random sample.
 _ALL_PATTERNS_UP_TO = 13
 _DRAWN_AT_ONCE = 2_000_000
+# A standard error below this is the rounding of a sum: cluster totals that do not differ.
+_NO_SPREAD = 1e-9
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class Difference:
     """A mean paired difference with its 95% interval and a two-sided p.
 
     `test` is `mcnemar` (exact) or `sign_flip`. `smallest_visible` is the true difference that a comparison of this
-    spread and this many clusters would find with power 0.8 at alpha 0.05; None where the pairs do not differ in spread.
+    spread and this many clusters would find with power 0.8 at alpha 0.05; None where the clusters do not differ, or
+    where it could find none (see `smallest_visible`).
     """
 
     value: float
@@ -87,15 +90,32 @@ def wilson(successes: float, count: float, quantile: float = Z_95) -> tuple[floa
 
 
 def standard_error(values: Values, clusters: Codes | None = None) -> float | None:
-    """Cluster-robust standard error of a mean (Liang and Zeger 1986, with the correction G / (G - 1), "CR1").
+    """Cluster-robust standard error of a mean (Bell and McCaffrey 2002, "CR2").
 
-    With a cluster for each value it is the usual s / sqrt(n). None for fewer than two clusters.
+    The squared total of the residuals of a cluster of m among n values counts 1 / (1 - m / n) times, so that it is
+    unbiased for independent values however unequal the clusters are. For clusters of equal size that is the correction
+    G / (G - 1) of "CR1", and with a cluster for each value the usual s / sqrt(n). None for fewer than two clusters.
     """
     totals = cluster_totals(values - values.mean(), clusters) if len(values) else values
-    count = len(totals)
-    if count < 2:
+    if len(totals) < 2:
         return None
-    return math.sqrt(count / (count - 1) * float(np.square(totals).sum())) / len(values)
+    sizes = cluster_totals(np.ones(len(values)), clusters)
+    return math.sqrt(float((np.square(totals) / (1 - sizes / len(values))).sum())) / len(values)
+
+
+def degrees_of_freedom(count: int, clusters: Codes | None = None) -> float:
+    """Satterthwaite's degrees of freedom of the squared standard error of independent values (Bell and McCaffrey 2002).
+
+    For G clusters of equal size it is G - 1; where one cluster outweighs the rest it comes near 1.
+
+    Args:
+        count: Values.
+        clusters: Of each, at least two; without them each value is one.
+    """
+    sizes = cluster_totals(np.ones(count), clusters)
+    weights = np.square(sizes) / (1 - sizes / count)
+    beside = float(weights.sum() ** 2 - np.square(weights).sum()) / count**2
+    return float(count**2 / (np.square(sizes).sum() + beside))
 
 
 def cluster_totals(values: Values, clusters: Codes | None) -> Values:
@@ -109,15 +129,16 @@ def cluster_totals(values: Values, clusters: Codes | None) -> Values:
 def mean_of(values: Values, clusters: Codes | None = None) -> Mean | None:
     """The mean of values in [0, 1] with a 95% interval that knows which values belong together.
 
-    Values between 0 and 1 (partial points): mean +- t(G - 1) x cluster-robust standard error, cut at 0 and 1.
+    Values between 0 and 1 (partial points): mean +- t x cluster-robust standard error, cut at 0 and 1; t has the
+    degrees of freedom of `degrees_of_freedom`, G - 1 for G clusters of equal size.
 
     Right-or-wrong values: Wilson's interval with the effective sample size n / deff, where deff is the cluster-robust
     variance over that of independent values and at least 1 (Kish 1965; Dean and Pagano 2015), and with the quantile of
-    t(G - 1) where values are clustered. It stays inside [0, 1] and holds near both ends and for few clusters, where the
+    that t where values are clustered. It stays inside [0, 1] and holds near both ends and for few clusters, where the
     interval above fails; elsewhere the two agree, so there is no threshold between them.
 
-    Equal values, and values of one cluster, say nothing about their spread: Wilson's interval for G independent values.
-    No values have no mean: None.
+    Values of one cluster, and clusters that do not differ, say nothing about their spread: Wilson's interval for G
+    independent values. No values have no mean: None.
     """
     count = len(values)
     if count == 0:
@@ -125,11 +146,12 @@ def mean_of(values: Values, clusters: Codes | None = None) -> Mean | None:
     mean = float(values.mean())
     cluster_count = count if clusters is None else len(np.unique(clusters))
     error = standard_error(values, clusters)
-    if error is None or np.ptp(values) == 0:
+    is_mixed = np.ptp(values) > 0 and np.isin(values, (0.0, 1.0)).all()
+    if error is None or (error < _NO_SPREAD and not is_mixed):
         low, high = wilson(mean * cluster_count, cluster_count)
         return Mean(mean, low, high, count, cluster_count, "wilson")
-    quantile = _t_quantile(cluster_count - 1)
-    if np.isin(values, (0.0, 1.0)).all():
+    quantile = _t_quantile(degrees_of_freedom(count, clusters))
+    if is_mixed:
         independent = mean * (1 - mean) / (count - 1)
         effective = max(1.0, count / max(1.0, error**2 / independent))
         low, high = wilson(mean * effective, effective, Z_95 if cluster_count == count else quantile)
@@ -141,10 +163,12 @@ def mean_of(values: Values, clusters: Codes | None = None) -> Mean | None:
 def compare(first: Values, second: Values, clusters: Codes, rng: np.random.Generator) -> Difference | None:
     """How much better `first` is than `second` on the same items, value by value; both in [0, 1].
 
-    The interval is mean +- t(G - 1) x cluster-robust standard error of the differences. p is McNemar's exact one for
-    right-or-wrong values that are all independent, else that of flipping the signs of whole clusters at random.
-    Where all differences are equal they say nothing about their spread: the interval is as wide as Wilson's upper bound
-    u for a share that was never seen in G allows (a share u of the pairs could lie at either end). No pairs: None.
+    The interval is mean +- t x cluster-robust standard error of the differences, t as in `mean_of`. p is McNemar's
+    exact one for right-or-wrong values that are all independent, else that of flipping the signs of whole clusters at
+    random.
+    Where the clusters do not differ they say nothing about their spread: the interval is as wide as Wilson's upper
+    bound u for a share that was never seen in G allows (a share u of the pairs could lie at either end).
+    No pairs: None.
 
     Args:
         first: Values in [0, 1].
@@ -159,14 +183,16 @@ def compare(first: Values, second: Values, clusters: Codes, rng: np.random.Gener
     totals = cluster_totals(differences, clusters)
     count, mean = len(totals), float(differences.mean())
     error = standard_error(differences, clusters)
-    if error is None or np.ptp(differences) == 0:
+    if error is None or error < _NO_SPREAD:
         unseen = wilson(0, count)[1]
         low, high = mean * (1 - unseen) - unseen, mean * (1 - unseen) + unseen
         visible = None
     else:
-        spread = _t_quantile(count - 1) * error
+        degrees = degrees_of_freedom(pairs, clusters)
+        spread = _t_quantile(degrees) * error
         low, high = max(-1.0, mean - spread), min(1.0, mean + spread)
-        visible = smallest_visible(error, count)
+        visible = smallest_visible(error, count, degrees)
+        visible = None if visible is None or visible > 1 else visible
     binary = np.isin(first, (0.0, 1.0)).all() and np.isin(second, (0.0, 1.0)).all()
     if binary and count == pairs:
         p = mcnemar_p(int((differences > 0).sum()), int((differences < 0).sum()))
@@ -189,6 +215,8 @@ def sign_flip_p(totals: Values, rng: np.random.Generator, flips: int = FLIPS) ->
     them (Phipson and Smyth 2010), so p is never 0. Clusters of equal size |total| are drawn together, as a binomial
     count of plus signs.
     """
+    # Totals that are equal but for their last digits are one size, in what was observed too.
+    totals = np.round(totals, 9)
     sizes = np.abs(totals[totals != 0])
     if len(sizes) == 0:
         return 1.0
@@ -197,7 +225,7 @@ def sign_flip_p(totals: Values, rng: np.random.Generator, flips: int = FLIPS) ->
     if len(sizes) <= _ALL_PATTERNS_UP_TO:
         patterns = np.array(np.meshgrid(*[(-1, 1)] * len(sizes))).reshape(len(sizes), -1)
         return float((np.abs(sizes @ patterns) >= reached).mean())
-    distinct, counts = np.unique(np.round(sizes, 9), return_counts=True)
+    distinct, counts = np.unique(sizes, return_counts=True)
     extreme, done = 1, 0
     while done < flips:
         portion = min(flips - done, max(1, _DRAWN_AT_ONCE // len(distinct)))
@@ -217,14 +245,16 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(one) for one in adjusted]
 
 
-def smallest_visible(error: float, clusters: int) -> float | None:
+def smallest_visible(error: float, clusters: int, degrees: float) -> float | None:
     """The true difference that a two-sided paired t test finds with power 0.8 at alpha 0.05.
 
     Args:
         error: Standard error of the mean difference that was observed.
-        clusters: Independent clusters behind it; None comes back for fewer than two.
+        clusters: Independent clusters behind it. So few that the p of `compare` cannot reach alpha, which is at least
+            2 of 2^clusters patterns of signs, show no difference at all: None.
+        degrees: Of freedom of the error.
     """
-    return None if clusters < 2 else error * _noncentrality(clusters - 1)
+    return None if 2.0 ** (1 - clusters) > ALPHA else error * _noncentrality(degrees)
 
 
 def groups_right(points: Values, groups: Codes, members: Codes) -> Values:
@@ -268,11 +298,14 @@ def rank_intervals(
     """95% interval of each model's rank (1 is best) over resampled clusters of items.
 
     A rank is one more than the number of models with a better mean. Where a resample holds no item of a model, its
-    observed mean stands in. `points` as in `adjacent_gaps`; every row needs a value.
+    observed mean stands in. One cluster, drawn anew, is always the same: it leaves every rank open. `points` as in
+    `adjacent_gaps`; every row needs a value.
     """
     codes = np.unique(clusters, return_inverse=True)[1]
     graded = ~np.isnan(points)
     count = int(codes.max()) + 1
+    if count == 1:
+        return [(1, len(points))] * len(points)
     sums = np.array([np.bincount(codes, row, count) for row in np.where(graded, points, 0.0)]).T
     sizes = np.array([np.bincount(codes, row, count) for row in graded]).T
     observed = sums.sum(axis=0) / sizes.sum(axis=0)
@@ -289,14 +322,14 @@ def rank_intervals(
 
 
 @cache
-def _t_quantile(degrees: int) -> float:
+def _t_quantile(degrees: float) -> float:
     from scipy import stats
 
     return float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees))
 
 
 @cache
-def _noncentrality(degrees: int) -> float:
+def _noncentrality(degrees: float) -> float:
     """The mean of a t statistic, in standard errors, with which a two-sided test has the wanted power."""
     from scipy import optimize, stats
 

@@ -6,24 +6,28 @@ from dataclasses import dataclass, field
 from sqlmodel import Session, col, select
 
 from core.condition import IN_WORDS
+from core.errors import UnknownName
 from core.question import Question
 from evaluation.asking import Asker, Solved, Unit
 from evaluation.caption_conditions import CaptionSource, Words, sources_lines
 from evaluation.conditions import STANDARD, Conditions, Donors, check_names
 from evaluation.grade import Graded, grade_answers
 from evaluation.models.catalogue import ModelSpec
+from evaluation.models.spending import Budget
 from evaluation.report.build import build_report
 from evaluation.report.document import Report
 from evaluation.report.items import ItemFacts, item_facts
 from evaluation.report.tables import describe
 from evaluation.solve import Showing, plan
+from warehouse.captions import KINDS
 from warehouse.ledger import settled_keys
 from warehouse.release.records import get_release, members_of
 from warehouse.runs import open_run
-from warehouse.tables import ItemRevision, Run
+from warehouse.tables import CaptionKind, ItemRevision, Run
 from warehouse.workspace import Workspace
 
 COMMAND = "evaluation run"
+FORGET = "evaluation forget"
 
 
 @dataclass(frozen=True)
@@ -55,11 +59,24 @@ class Order:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What one call of `evaluate` did; `missing` counts items for which a condition could not be made, by its name."""
+    """What one call of `evaluate` did.
+
+    `missing` counts items for which a condition could not be made, by its name; `idle` names those that apply to none.
+    """
 
     solved: Solved
     graded: Graded
     missing: Mapping[str, int] = field(default_factory=dict)
+    idle: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Pending:
+    """How many questions a call of `evaluate` would ask, were there no budget; the rest as in `Evaluated`."""
+
+    questions: int
+    missing: Mapping[str, int]
+    idle: Sequence[str]
 
 
 def evaluate(workspace: Workspace, name: str, version: str, order: Order) -> Evaluated:
@@ -90,14 +107,21 @@ def evaluate(workspace: Workspace, name: str, version: str, order: Order) -> Eva
             "graded": graded.graded,
             "missing": asked.missing,
         }
-    return Evaluated(solved, graded, asked.missing)
+    return Evaluated(solved, graded, asked.missing, asked.idle)
 
 
-def count_pending(workspace: Workspace, name: str, version: str, order: Order) -> int:
-    """How many questions `evaluate` would ask, were there no budget."""
+def count_pending(workspace: Workspace, name: str, version: str, order: Order) -> Pending:
+    """What `evaluate` would ask.
+
+    Raises:
+        UnknownName: No such release.
+        NoPrice: There is a budget, and a model's price is not known.
+    """
     asked = _Asked(workspace, release_revisions(workspace, name, version), order)
+    Budget(order.budget_usd, order.models)
     requests = {unit.request_key for unit in asked.units()}
-    return len(requests - settled_keys(workspace.facts, requests, "request_key"))
+    count = len(requests - settled_keys(workspace.facts, requests, "request_key"))
+    return Pending(count, asked.missing, asked.idle)
 
 
 class _Asked:
@@ -124,6 +148,11 @@ class _Asked:
     def missing(self) -> dict[str, int]:
         """Items for which a condition could not be made, by its name; known when all units are."""
         return dict(+self._conditions.missing)
+
+    @property
+    def idle(self) -> list[str]:
+        """Conditions that apply to no item; known when all units are."""
+        return self._conditions.idle
 
 
 def report_release(
@@ -155,7 +184,7 @@ def report_release(
         items = _facts_of_release(session, name, version)
         others = {f"{one} {other}": _facts_of_release(session, one, other) for one, other in beside}
         models = evaluated_models(session, title) if models is None else models
-        notes = _words_shown(session, title)
+        notes = _words_shown(session, title, models)
     benchmarks = [describe(called, held.values()) for called, held in {title: items, **others}.items()]
     return build_report(
         workspace.facts,
@@ -169,14 +198,20 @@ def report_release(
     )
 
 
-def _words_shown(session: Session, release: str) -> list[str]:
-    """Whose captions and transcripts the models were shown when they were last asked with some."""
+def _words_shown(session: Session, release: str, models: Sequence[str] | None) -> list[str]:
+    """Whose captions and transcripts these models were shown when one was last asked with some."""
     runs = session.exec(select(Run).where(Run.command == COMMAND).order_by(col(Run.started_at).desc()))
+    told: dict[CaptionKind, list[CaptionSource]] = {}
     for run in runs:
-        words, shown = run.settings.get("words_by"), set(IN_WORDS).intersection(run.settings.get("conditions", ()))
-        if run.settings["release"] == release and words and shown:
-            return sources_lines([CaptionSource(**source) for source in words])
-    return []
+        names = {one["name"] for one in run.settings["models"]}
+        if run.settings["release"] != release or names.isdisjoint(models or ()):
+            continue
+        asked = [modality for name in run.settings.get("conditions", ()) for modality in IN_WORDS.get(name, ())]
+        sources = run.settings.get("words_by", ())
+        words = [CaptionSource(CaptionKind(one["kind"]), one["whose"], one["count"]) for one in sources]
+        for kind in {KINDS[modality] for modality in asked} - told.keys():
+            told[kind] = [one for one in words if one.kind is kind]
+    return sources_lines([one for kind in sorted(told) for one in told[kind]])
 
 
 def _facts_of_release(session: Session, name: str, version: str) -> dict[str, ItemFacts]:
@@ -187,11 +222,33 @@ def _facts_of_release(session: Session, name: str, version: str) -> dict[str, It
 def evaluated_models(session: Session, release: str) -> list[str] | None:
     """Models that `evaluate` was called with on a release ("NAME VERSION"), by name; None when there are none.
 
-    A panel's answers chose the items: its models belong in a report only if somebody evaluated them too.
+    A panel's answers chose the items: its models belong in a report only if somebody evaluated them too. What was
+    forgotten since is left out.
     """
-    runs = session.exec(select(Run).where(Run.command == COMMAND))
-    names = {model["name"] for run in runs if run.settings["release"] == release for model in run.settings["models"]}
+    wanted = select(Run).where(col(Run.command).in_([COMMAND, FORGET])).order_by(col(Run.started_at), col(Run.id))
+    names: set[str] = set()
+    for run in session.exec(wanted):
+        if run.settings["release"] == release:
+            called = {model["name"] for model in run.settings["models"]}
+            names = names | called if run.command == COMMAND else names - called
     return sorted(names) or None
+
+
+def forget(workspace: Workspace, name: str, version: str, models: Sequence[str]) -> None:
+    """Leave models out of the reports of a release; their answers stay, and asking or importing brings them back.
+
+    Raises:
+        UnknownName: No such release, or a model that no report of it shows.
+    """
+    with workspace.database.reading() as session:
+        get_release(session, name, version)
+        known = evaluated_models(session, f"{name} {version}") or ()
+    for model in models:
+        if model not in known:
+            raise UnknownName("model of that release's reports", model, known)
+    settings = {"release": f"{name} {version}", "models": [{"name": model} for model in models]}
+    with open_run(workspace.database, FORGET, settings):
+        pass
 
 
 def release_revisions(workspace: Workspace, name: str, version: str) -> list[tuple[str, ItemRevision]]:

@@ -26,6 +26,10 @@ NOUNS = {
 }
 
 
+# What a command ends with that was stopped by Ctrl-C.
+_STOPPED = 130
+
+
 class LazyNouns(TyperGroup):
     """A group whose nouns are imported on use."""
 
@@ -126,6 +130,10 @@ def main() -> None:
     logging.getLogger("interplay").setLevel(logging.INFO)
     try:
         app()
+    except SystemExit as ended:
+        if ended.code == _STOPPED:
+            typer.echo("interplay: stopped; the same command goes on where it was", err=True)
+        raise
     except InterplayError as error:
         _fail(str(error))
     except Exception as error:

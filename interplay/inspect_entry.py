@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @task
 def omni(
-    folder: str,
+    folder: str = "",
     split: str = "test",
     condition: str = "full",
     language: str | None = None,

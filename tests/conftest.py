@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 from sqlalchemy import create_engine, make_url, text
-from sqlmodel import select
+from sqlmodel import SQLModel, select
 
 from core.media.probe import probe
 from core.settings import Project
@@ -148,6 +148,34 @@ def database(database_url: str) -> Iterator[Database]:
     opened = Database(database_url)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def _database_of_module(
+    request: pytest.FixtureRequest, _project_template: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Database]:
+    with ExitStack() as opened:
+        if request.param == "sqlite":
+            root = shutil.copytree(_project_template, tmp_path_factory.mktemp("shared") / "project")
+            url = Project.open(Path(root)).database_url
+        else:
+            names = ("postgres_server", "_postgres_template")
+            url = opened.enter_context(_postgres_database(*map(request.getfixturevalue, names)))
+        database = Database(url)
+        opened.callback(database.close)
+        yield database
+
+
+@pytest.fixture
+def shared_database(_database_of_module: Database) -> Iterator[Database]:
+    """One database of each kind for all tests of a module; it is empty again before the next, which is quick.
+
+    For tests that leave no item: an item and its revision point at one another.
+    """
+    yield _database_of_module
+    with _database_of_module.session() as session:
+        for table in reversed(SQLModel.metadata.sorted_tables):
+            session.connection().execute(table.delete())
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])

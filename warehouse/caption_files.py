@@ -94,13 +94,21 @@ def read_lines(file: Path) -> list[tuple[int, CaptionLine]]:
     Raises:
         BadCaptionFile: It cannot be read, or a line is none.
     """
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadCaptionFile(f"cannot read {file}: {error}; it must be JSON lines in UTF-8") from error
     # Not splitlines: the separators U+2028 and U+0085 may stand inside a JSON text.
-    numbered = [(number, one) for number, one in enumerate(text.split("\n"), start=1) if one.strip()]
+    numbered = [(number, one) for number, one in enumerate(read_text(file).split("\n"), start=1) if one.strip()]
     return [(number, _parsed(file, number, one)) for number, one in numbered]
+
+
+def read_text(file: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        BadCaptionFile: It cannot be read.
+    """
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadCaptionFile(f"cannot read {file}: {error}; it must be text in UTF-8") from error
 
 
 def import_lines(session: Session, file: Path, user: User, *, accept: bool = False) -> Imported:

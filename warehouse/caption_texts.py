@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlmodel import Session
 
 from core.content import Modality
-from warehouse.captions import KINDS, Search, find_captions
+from warehouse.captions import KINDS, Search, descent, find_captions
 from warehouse.tables import Caption, CaptionState, Material
 
 # What `Material.audio_content_by` says where a person said what is heard.
@@ -49,9 +49,5 @@ def told_by_people(material: Material) -> bool:
 
 def whose(caption: Caption, by_id: Mapping[str, Caption]) -> str:
     """Whose words they are: 'gemini', 'mei', or 'gemini, edited by mei'; `by_id` holds what it is based on."""
-    authors = [caption.author]
-    while caption.based_on_id is not None:
-        caption = by_id[caption.based_on_id]
-        authors.append(caption.author)
-    first, *editors = dict.fromkeys(reversed(authors))
+    first, *editors = dict.fromkeys(version.author for version in reversed(descent(caption, by_id)))
     return f"{first}, edited by {' and '.join(editors)}" if editors else first

@@ -93,7 +93,8 @@ def propose_caption(session: Session, proposal: Proposal, clock: Clock = utc_now
     Raises:
         UnusableText: There are no words in it.
     """
-    if session.exec(select(Caption.id).where(Caption.response_key == proposal.response_key)).first() is not None:
+    known = select(Caption.id).where(Caption.response_key == proposal.response_key)
+    if session.exec(known).first() is not None:
         return None
     caption = Caption(
         material_id=proposal.material_id,
@@ -112,6 +113,8 @@ def propose_caption(session: Session, proposal: Proposal, clock: Clock = utc_now
         with session.begin_nested():
             session.add(caption)
     except IntegrityError:
+        if session.exec(known).first() is None:
+            raise
         return None  # another process stored it at this moment
     _tell(session, caption, proposal.model, "propose", clock)
     return caption
@@ -227,7 +230,7 @@ def accept_all(
     kinds: Sequence[CaptionKind] = tuple(CaptionKind),
     clock: Clock = utc_now,
 ) -> AcceptedAll:
-    """Accept the proposals (of one author) wherever there is one alone and nothing, or what it edits, is accepted.
+    """Accept the proposals (of one author) wherever there is one alone and nothing, or what led to it, is accepted.
 
     Raises:
         NotAllowed: The user's roles do not allow it.
@@ -238,11 +241,12 @@ def accept_all(
     for caption in find_captions(session, Search(sorted(set(material_ids)), kinds)):
         together.setdefault((caption.material_id, caption.kind, caption.language), []).append(caption)
     for versions in together.values():
-        standing = [one.id for one in versions if one.state == CaptionState.ACCEPTED]
+        by_id = {one.id: one for one in versions}
         proposals = [
             one for one in versions if one.state == CaptionState.PROPOSED and author in (None, one.author)
         ]  # fmt: skip
-        if len(proposals) == 1 and all(id_ == proposals[0].based_on_id for id_ in standing):
+        accepted = {one.id for one in versions if one.state == CaptionState.ACCEPTED}
+        if len(proposals) == 1 and accepted <= {one.id for one in descent(proposals[0], by_id)}:
             done.accepted.append(accept_caption(session, proposals[0].id, user, clock))
         else:
             done.undecided.extend(proposals)
@@ -303,15 +307,16 @@ def versions_of(session: Session, caption: Caption) -> list[Caption]:
     """All that was written from the same beginning: what it is based on, itself, and what is based on those."""
     everything = captions_of(session, [caption.material_id], caption.kind, caption.language)
     by_id = {one.id: one for one in everything}
-    beginning = first_version(caption, by_id).id
-    return [one for one in everything if first_version(one, by_id).id == beginning]
+    beginning = descent(caption, by_id)[-1].id
+    return [one for one in everything if descent(one, by_id)[-1].id == beginning]
 
 
-def first_version(caption: Caption, by_id: Mapping[str, Caption]) -> Caption:
-    """What all edits that led to a version began with; `by_id` holds them all."""
-    while caption.based_on_id is not None:
-        caption = by_id[caption.based_on_id]
-    return caption
+def descent(caption: Caption, by_id: Mapping[str, Caption]) -> list[Caption]:
+    """A version, what it is based on, and so on back to what all those edits began with; `by_id` holds them all."""
+    versions = [caption]
+    while (before := versions[-1].based_on_id) is not None:
+        versions.append(by_id[before])
+    return versions
 
 
 def _usable(text: str) -> str:

@@ -7,7 +7,17 @@ from sqlalchemy.orm import ORMExecuteState
 from sqlmodel import Session
 
 from core.errors import InterplayError
-from warehouse.tables import Event, Item, ItemRevision, Release, ReleaseItem, ReleaseState, RevisionMedia, Verdict
+from warehouse.tables import (
+    Caption,
+    Event,
+    Item,
+    ItemRevision,
+    Release,
+    ReleaseItem,
+    ReleaseState,
+    RevisionMedia,
+    Verdict,
+)
 
 ADVANCING = "advancing"
 _IMMUTABLE = (Event, ItemRevision, RevisionMedia, Verdict, ReleaseItem)
@@ -32,7 +42,7 @@ def _check_flush(session: Session, _context: Any, _instances: Any) -> None:
         if isinstance(row, ReleaseItem) and not _of_open_release(session, row):
             raise ImmutableRow("a sealed release takes no more items; build a new version instead")
     for row in session.deleted:
-        if isinstance(row, _IMMUTABLE) and not _of_open_release(session, row):
+        if isinstance(row, (*_IMMUTABLE, Caption)) and not _of_open_release(session, row):
             raise ImmutableRow(f"{type(row).__name__} rows are never deleted")
         if isinstance(row, Release) and _was_sealed(row):
             raise ImmutableRow(f"release {row.name} {row.version} is sealed and never deleted")
@@ -41,9 +51,11 @@ def _check_flush(session: Session, _context: Any, _instances: Any) -> None:
             continue
         if isinstance(row, _IMMUTABLE):
             raise ImmutableRow(f"{type(row).__name__} rows are never changed; add a new one")
+        if isinstance(row, Caption) and _changes(row) != {"state"}:
+            raise ImmutableRow("of a Caption only the state changes; write a new version with captions.edit_caption")
         if isinstance(row, Release) and _was_sealed(row):
             raise ImmutableRow(f"release {row.name} {row.version} is sealed; build a new version instead")
-        if isinstance(row, Item) and _changed(row, "state") and session.info.get(ADVANCING) != row.id:
+        if isinstance(row, Item) and "state" in _changes(row) and session.info.get(ADVANCING) != row.id:
             raise StateWrittenDirectly(f"item {row.name!r}: change its state with warehouse.lifecycle.advance")
 
 
@@ -52,7 +64,7 @@ def _check_statement(state: ORMExecuteState) -> None:
     if not (state.is_update or state.is_delete) or state.bind_mapper is None:
         return
     table = state.bind_mapper.class_
-    if issubclass(table, (*_IMMUTABLE, Release)):
+    if issubclass(table, (*_IMMUTABLE, Caption, Release)):
         raise ImmutableRow(
             f"{table.__name__} rows are not changed or deleted in bulk; go through the session's objects"
         )
@@ -73,5 +85,5 @@ def _of_open_release(session: Session, row: Any) -> bool:
     return release is None or not _was_sealed(release)
 
 
-def _changed(row: Any, attribute: str) -> bool:
-    return bool(inspect(row).attrs[attribute].history.has_changes())
+def _changes(row: Any) -> set[str]:
+    return {attribute.key for attribute in inspect(row).attrs if attribute.history.has_changes()}

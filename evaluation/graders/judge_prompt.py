@@ -19,11 +19,11 @@ from core.provenance import content_hash
 from core.question import POINTS_TOTAL, AnswerKey, Question, QuestionKind, choice_label
 from evaluation.graders import DEFAULT_GRADER
 from evaluation.graders.cleaning import clean, without_thinking
-from evaluation.graders.judge_words import ESSAY, KIND_OF_GRADER, Words, words_of
+from evaluation.graders.judge_words import ESSAY, KIND_OF_GRADER, LONG_TEXT, Words, words_of
 from evaluation.graders.verdicts import Why, shown
 
 # Enters the fingerprint of every judge: raise it with any change of what a judge is told or of what is read back.
-PROMPT_VERSION = "1"
+PROMPT_VERSION = "2"
 # Of a cleaned answer the judge sees so many characters at the beginning and at the end.
 HEAD_CHARACTERS, TAIL_CHARACTERS = 3_000, 6_000
 REPLY_READ_CHARACTERS = 20_000
@@ -47,9 +47,14 @@ class Part:
     ask: str | None = None
     rubric: str | None = None
 
+    @property
+    def is_divided(self) -> bool:
+        """Whether any share of the points can be given: by a rubric, or as the rule of long texts gives it."""
+        return bool(self.rubric) or self.kind == LONG_TEXT
+
     def allows(self, points: int) -> bool:
-        """Whether the points can be given: all or none, or with a rubric any share."""
-        return 0 <= points <= self.points if self.rubric else points in (0, self.points)
+        """Whether the points can be given: all or none, or where they are divided any share."""
+        return 0 <= points <= self.points if self.is_divided else points in (0, self.points)
 
 
 @dataclass(frozen=True)
@@ -181,7 +186,7 @@ def _checked(read: _Reply, parts: tuple[Part, ...]) -> Judgement | ParseProblem:
         if not 0 <= points <= part.points:
             return ParseProblem(Why.JUDGE_RANGE, f"gives step {part.number} {points} of {part.points} points")
         if not part.allows(points):
-            words = f"gives step {part.number} {points} of {part.points} points, and no rubric divides them"
+            words = f"gives step {part.number} {points} of {part.points} points, which nothing divides"
             return ParseProblem(Why.JUDGE_PART, words)
     steps = tuple(StepJudgement(part.number, judged[part.number].points, judged[part.number].reason) for part in parts)
     judgement = Judgement(steps)
@@ -254,7 +259,7 @@ def _form(question: Question, nonce: str, words: Words) -> str:
     """The object as it is to be filled in; it is no JSON, so that a reply that repeats it is no judgement."""
     steps = ", ".join(
         f'{{"step": {part.number}, "reason": "...", "points": <'
-        + words["any_part" if part.rubric else "full_or_none"].format(points=part.points)
+        + words["any_part" if part.is_divided else "full_or_none"].format(points=part.points)
         + ">}"
         for part in parts_of(question)
     )

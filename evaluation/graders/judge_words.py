@@ -1,4 +1,4 @@
-"""What a judge is told, in English and Chinese; the criteria are those of the six kinds of sub-question."""
+"""What a judge is told, in English and Chinese, with a criterion for each kind of sub-question."""
 
 from collections.abc import Mapping
 
@@ -12,8 +12,12 @@ KIND_OF_GRADER = {
     "ordered_enumeration": "ordered",
     "yes_no": "yes_no",
     "short_text": "short",
+    "spoken_qa": "spoken_answer",
+    "ocr_substring": "reading",
+    "bleu_1": "long_text",
 }
 ESSAY = "essay"
+LONG_TEXT = "long_text"
 
 _ENGLISH = {
     "task": (
@@ -66,12 +70,29 @@ _ENGLISH = {
         "short answer: contains a phrase that means the same as a reference: a synonym, a translation, another "
         "spelling or a fuller name will do; a broader, narrower or neighbouring thing will not."
     ),
+    "spoken_answer": "spoken answer",
+    "about_spoken_answer": (
+        "spoken answer: what was said aloud and written down by a machine. Fillers, number words and the spelling of "
+        "names do not matter; the answer says the same number, the same yes or no, or the same thing as a reference."
+    ),
+    "reading": "text as it stands there",
+    "about_reading": (
+        "text as it stands there: gives a reference letter for letter as what is read. Case, full or half width, white "
+        "space and what stands around it do not matter; another wording, a translation or a missing part is wrong."
+    ),
+    "long_text": "long text",
+    "about_long_text": (
+        "long text: gives the text of the reference. It gets the share of its points that is the share of the "
+        "reference's words (in Chinese, characters) that it gives, less what it adds that is not there; case, "
+        "punctuation and layout do not matter."
+    ),
     "essay": "long answer",
     "about_essay": (
         "long answer: says the core points of the reference, in whatever words, and contradicts none of them."
     ),
     "rules": (
-        "- A step gets all of its points or none. Only where a rubric says how to divide them may it get a part.\n"
+        "- A step gets all of its points or none. Only where a rubric or its criterion says how to divide them may it "
+        "get a part.\n"
         "- Judge each step on its own: a mistake in an earlier step is not counted again in a later one.\n"
         "- The last statement counts when the answer corrects itself. Without a direct answer only the conclusion that "
         "it states counts; right reasoning with a wrong conclusion is wrong.\n"
@@ -139,10 +160,25 @@ _CHINESE = {
     "about_short": (
         "简答题：含有与参考答案意思相同的说法，同义词、译名、不同写法或全称均可；范围更大、更小或相近而不同的事物不算。"
     ),
+    "spoken_answer": "口头作答题",
+    "about_spoken_answer": (
+        "口头作答题：作答是说出口后由机器转写的。语气词、数字写成汉字还是数码、名称如何拼写都不影响得分；"
+        "所说的数值、肯定或否定、事物须与任一参考答案相同。"
+    ),
+    "reading": "文字识读题",
+    "about_reading": (
+        "文字识读题：作答认定的文字须与任一参考答案逐字相同。大小写、全角半角、空白和前后的其他话不影响得分；"
+        "换一种说法、翻译或缺字均算错。"
+    ),
+    "long_text": "长文本题",
+    "about_long_text": (
+        "长文本题：写出参考答案的文本。得分比例为参考答案的词（中文为字）中被写出的比例，"
+        "并扣除原文没有而多写的部分；大小写、标点和排版不影响得分。"
+    ),
     "essay": "论述题",
     "about_essay": "论述题：说出参考答案的核心要点，措辞不限，且不与其中任何一点矛盾。",
     "rules": (
-        "- 每一步要么得满分，要么得0分；只有评分细则说明如何给部分分时才可给部分分。\n"
+        "- 每一步要么得满分，要么得0分；只有评分细则或该题型的评分标准说明如何给部分分时才可给部分分。\n"
         "- 各步独立评分：前面步骤的错误不在后面重复扣分。\n"
         "- 作答自我更正时以最后的说法为准。没有直接作答时，只看其明确给出的结论；推理正确而结论错误算错。\n"
         "- 核心内容以外的细小差别不影响得分。\n"

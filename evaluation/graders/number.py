@@ -159,7 +159,7 @@ def _compare(stated: _Stated, wanted: list[Quantity], tolerance: float | None) -
     if None in chosen:
         return not_graded(Why.AMBIGUOUS, f"{says} can be read in two ways")
     if any(_matches(one, wanted, tolerance) is not False for one in stated.around):
-        return not_graded(Why.AMBIGUOUS, f"{says} states several numbers, the key's among them")
+        return not_graded(Why.HEDGED, f"{says} states several numbers, the key's among them")
     return wrong(f"{says} states another number")
 
 
@@ -182,4 +182,4 @@ def _is_listed(part: _Part, place: int) -> bool:
     )
 
 
-NUMBER = NumberGrader("number@2")
+NUMBER = NumberGrader("number@3")

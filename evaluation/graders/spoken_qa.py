@@ -14,7 +14,7 @@ from evaluation.graders.cleaning import clean_fragment
 from evaluation.graders.number import NUMBER
 from evaluation.graders.numerals import with_digits
 from evaluation.graders.short_text import SHORT_TEXT
-from evaluation.graders.verdicts import Mark, Verdict, Why, not_graded
+from evaluation.graders.verdicts import Mark, Verdict, Why, not_graded, shown
 from evaluation.graders.yes_no import YES_NO
 
 _FILLER = re.compile(
@@ -37,6 +37,9 @@ _OH = re.compile(r"(?<=\d)[ -](?:oh|o)[ -](?=\d\b)", re.I)
 _PRONOUN = re.compile(
     r"\b(?:the|this|that|which|no|every|any|each|some|another|only) one\b|\bone (?:of|another|day|who|that)\b", re.I
 )
+# "Red, no, blue": what speech corrects without "wait".
+_NO = re.compile(r"[,.;…—-]\s*(?:oh |uh )?no[,.]\s*(?=\S)|(?<=[^\W_])[,。;]\s*不[,。]\s*(?=\S)", re.I)
+_HAS_NO = re.compile(r"\bno\b|不", re.I)
 _HELD = "\ue000"
 _DIGIT = re.compile(r"\d")
 _POINT = re.compile(r"(?<=\d) point (?=\d)", re.I)
@@ -56,16 +59,24 @@ class SpokenQaGrader(RuleGrader):
         polarity = YES_NO.mark(key, said, language, ask)
         if polarity.why is not Why.BAD_KEY:
             return polarity
-        spoken = in_digits(said, language)
-        forms = tuple(dict.fromkeys([*accepted, *(in_digits(form, language, lone=True) for form in accepted)]))
-        if all(_NUMBER.fullmatch(in_digits(form, language, lone=True)) for form in accepted):
-            number = NUMBER.mark(
-                key.model_copy(update={"accepted": forms}), _PRONOUN.sub("that", spoken), language, ask
-            )
-            if number.why is not Why.BAD_KEY:
-                return number
-        marks = [SHORT_TEXT.mark(AnswerKey(accepted=forms), text, language, ask) for text in (spoken, said)]
-        return next((mark for mark in marks if mark.verdict is Verdict.RIGHT), marks[0])
+        mark = _marked(key, accepted, said, language, ask)
+        *taken_back, last = _NO.split(said)
+        if mark.verdict is not Verdict.RIGHT or not taken_back or any(map(_HAS_NO.search, accepted)):
+            return mark
+        if _marked(key, accepted, last, language, ask).verdict is Verdict.RIGHT:
+            return mark
+        return not_graded(Why.HEDGED, f"{shown(said[-200:])} takes back an accepted answer")
+
+
+def _marked(key: AnswerKey, accepted: list[str], said: str, language: str, ask: str) -> Mark:
+    spoken = in_digits(said, language)
+    forms = tuple(dict.fromkeys([*accepted, *(in_digits(form, language, lone=True) for form in accepted)]))
+    if all(_NUMBER.fullmatch(in_digits(form, language, lone=True)) for form in accepted):
+        number = NUMBER.mark(key.model_copy(update={"accepted": forms}), _PRONOUN.sub("that", spoken), language, ask)
+        if number.why is not Why.BAD_KEY:
+            return number
+    marks = [SHORT_TEXT.mark(AnswerKey(accepted=forms), text, language, ask) for text in (spoken, said)]
+    return next((mark for mark in marks if mark.verdict is Verdict.RIGHT), marks[0])
 
 
 def without_fillers(text: str) -> str:
@@ -89,4 +100,4 @@ def in_digits(text: str, language: str, *, lone: bool = False) -> str:
     return digits if _DIGIT.search(text) else _YEAR.sub(r"\1\2", _OH.sub("0", digits))
 
 
-SPOKEN_QA = SpokenQaGrader("spoken_qa@1")
+SPOKEN_QA = SpokenQaGrader("spoken_qa@2")

@@ -53,7 +53,7 @@ def show_law(law: LawFit, to: Path | None, as_json: bool) -> None:
     header = ["form", "R2", "adjusted", "RMSE", "by dof", "AICc", "Q2"]
     show_table(law.model_dump(mode="json"), header, [_row(one) for one in law.fits.values()], as_json)
     if not as_json:
-        show(None, _lines(law), False)
+        show(None, [*_lines(law), *([f"written: {to / 'law.svg'}"] if to else [])], False)
 
 
 @app.command("predict")
@@ -91,6 +91,8 @@ def predict_command(
         lines.append(
             "note: audio times visual lies outside that of the fitted models; the law is stretched beyond them"
         )
+    if to is not None:
+        lines.append(f"written: {to / 'prediction.svg'}")
     show(found.model_dump(mode="json"), lines, as_json)
 
 

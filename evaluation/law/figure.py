@@ -1,6 +1,5 @@
 """The picture of the compositional law: observed omni-modal scores against P_A P_V, with the fitted curve."""
 
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 from evaluation.law.fit import LawFit, Prediction, curve
 from evaluation.law.forms import SYMMETRIC
 from evaluation.law.points import LawPoint
+from evaluation.svg import as_svg, drawing, short_name
 
 _INK, _CURVE, _NEW = "0.15", "#1b7f79", "#c2410c"
 # Places that a label may take around its point, in points of the page: right, left, above, below, then farther away.
@@ -23,19 +23,17 @@ _LEADER = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkA": 1, "s
 
 def law_picture(law: LawFit, prediction: Prediction | None = None, name: str = "new model") -> bytes:
     """The fit as an SVG picture, after Figure 10 of UNO-Bench: points, curve, its 95% band; same fit, same bytes."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    # `parse_math` is off for names: a dollar sign in a model's name begins no formula.
-    with mpl.rc_context({"svg.hashsalt": "interplay", "svg.fonttype": "none", "font.family": "sans-serif"}):
+    with drawing("law"):
         figure = Figure(figsize=(7.4, 4.8), layout="constrained")
         axes = figure.subplots()
         _draw_curve(axes, law, prediction)
         _draw_points(axes, law.points)
-        shown = [(point.model, point.audio * point.visual, point.omni) for point in law.points]
+        shown = [(short_name(point.model), point.audio * point.visual, point.omni) for point in law.points]
         if prediction is not None:
             _draw_prediction(axes, prediction)
-            shown.append((name, prediction.audio * prediction.visual, prediction.omni))
+            shown.append((short_name(name), prediction.audio * prediction.visual, prediction.omni))
         axes.margins(y=0.16)
         axes.set_xlabel("audio share × visual share", color=_INK)
         axes.set_ylabel("omni-modal share", color=_INK)
@@ -46,9 +44,7 @@ def law_picture(law: LawFit, prediction: Prediction | None = None, name: str = "
         axes.text(0.02, 0.97, _caption(law), transform=axes.transAxes, va="top", fontsize=10, color=_INK)
         figure.draw_without_rendering()
         _label(axes, shown)
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-    return drawn.getvalue()
+        return as_svg(figure)
 
 
 def _caption(law: LawFit) -> str:
@@ -125,7 +121,7 @@ def _label(axes: Any, shown: Sequence[tuple[str, float, float]]) -> None:
             va="center",
             fontsize=_FONT,
             color=_INK,
-            parse_math=False,
+            parse_math=False,  # a dollar sign in a model's name begins no formula
             zorder=6,
             arrowprops={**_LEADER, "relpos": (0.0 if dx > 0 else 1.0, 0.5)} if len(leader) else None,
         )

@@ -189,11 +189,19 @@ def predict(fit: FormFit, form: Form, points: Sequence[LawPoint], audio: float, 
 
     The interval is f ± t sqrt(s^2 + g' V g): g the gradient by the parameters, V their covariance, s^2 = SSE / (n - k),
     t Student's with n - k degrees of freedom (Seber and Wild 1989, section 5.1).
+
+    Raises:
+        NoFit: The fitted form has no value there.
     """
     from scipy import stats
 
     size = len(form.parameters)
     value, variance = curve(fit, form, np.array([audio]), np.array([visual]))
+    if not np.isfinite([value[0], variance[0]]).all():
+        raise NoFit(
+            f"the {form.name} law has no value at audio {audio:g} and visual {visual:g}: a score of 0 allows no "
+            "negative exponent; use another form"
+        )
     reach = stats.t.ppf((1 + CONFIDENCE) / 2, len(points) - size) * np.sqrt(variance[0] + fit.rmse_dof**2)
     products = [point.audio * point.visual for point in points]
     return Prediction(
@@ -273,10 +281,11 @@ def _check_rank(form: Form, found: Array, audio: Array, visual: Array) -> None:
 def _gradient(form: Form, found: Array, audio: Array, visual: Array) -> Array:
     """Derivatives [n, k] of the predicted shares by the parameters, from central differences."""
     steps = np.diag(1e-6 * np.maximum(1e-3, np.abs(found)))
-    slopes = [
-        (form.predict(found + step, audio, visual) - form.predict(found - step, audio, visual)) / (2 * step.sum())
-        for step in steps
-    ]
+    with np.errstate(invalid="ignore"):
+        slopes = [
+            (form.predict(found + step, audio, visual) - form.predict(found - step, audio, visual)) / (2 * step.sum())
+            for step in steps
+        ]
     return np.stack(slopes, axis=-1)
 
 

@@ -57,15 +57,14 @@ def serve_sim(
 
 
 def settings_for(names: Iterable[str], address: str, *, keyed: bool) -> str:
-    """The first of the models as a table for `interplay.toml`."""
-    name = next(iter(names))
-    bare = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+    """The models as tables for `interplay.toml`."""
     key = ', api_key = "KEY"' if keyed else ""
-    return (
-        f"[models.{bare}]\n"
+    return "\n\n".join(
+        f"[models.{name if re.fullmatch(r'[A-Za-z0-9_-]+', name) else json.dumps(name, ensure_ascii=False)}]\n"
         f"provider = {json.dumps(f'interplay-omni/{name}', ensure_ascii=False)}\n"
         'endpoint = "serve-sim"\n'
         f'arguments = {{ base_url = "{address}"{key} }}'
+        for name in names
     )
 
 

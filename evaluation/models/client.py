@@ -127,8 +127,8 @@ def told(error: BaseException) -> str:
     from tenacity import RetryError
 
     if isinstance(error, RetryError):
-        last = error.last_attempt.exception()
-        return told(last) + f" (after {error.last_attempt.attempt_number} attempts)" if last else "no attempt ended"
+        last, count = error.last_attempt.exception(), error.last_attempt.attempt_number
+        return told(last) + (f" (after {count} attempts)" if count > 1 else "") if last else "no attempt ended"
     if isinstance(error, ModuleNotFoundError) and error.name:
         return f"it needs the Python package {error.name!r}: pip install {error.name}"
     said = getattr(error, "provider_message", None)  # without the whole request, which Inspect AI puts before it

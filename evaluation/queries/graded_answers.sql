@@ -32,4 +32,15 @@ WHERE response.rotation = 0
 QUALIFY row_number() OVER (
     PARTITION BY response.model, response.parameters, response.revision_id, response.condition, response.replicate
     ORDER BY response.recorded_at DESC, response.key DESC
-) = 1
+) = 1;
+
+-- Settings under which a model never answered (a wrong address, mended since) are no model of their own beside those under
+-- which it did.
+DELETE FROM graded_answers
+WHERE (model, parameters) IN (
+    FROM graded_answers
+    SELECT model, parameters
+    GROUP BY ALL
+    HAVING bool_and(list_contains(['api_error', 'unparsed'], state))
+)
+AND model IN (FROM graded_answers SELECT model WHERE NOT list_contains(['api_error', 'unparsed'], state));

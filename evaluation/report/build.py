@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from core.grading import Grade
 from core.provenance import content_hash
 from core.question import QuestionKind
 from evaluation.grade import graders_of
-from evaluation.judge import judge_fingerprint, judged_keys
+from evaluation.judge import counting_judgements
 from evaluation.models.catalogue import ModelSpec
 from evaluation.report.comparisons import (
     condition_order,
@@ -65,10 +66,10 @@ def build_report(
         notes: What else the numbers rest on.
     """
     items = dict(sorted(items.items()))  # sums of the same numbers in another order differ in their last digits
-    judged = _judged(facts, items, judge)
+    judged = _judgements(facts, items, judge)
     with analysis(facts, ["response", "grade"]) as connection:
         connection.register("wanted", _wanted(items))
-        connection.register("judged", judged)
+        connection.register("judged", _as_table(judged))
         connection.execute("SET VARIABLE models = ?", [None if models is None else list(models)])
         connection.execute("SET VARIABLE kept = ?", [ANSWER_KEPT_CHARACTERS if with_answers else 0])
         connection.execute(load_sql("evaluation.queries", "graded_answers.sql"))
@@ -95,7 +96,7 @@ def build_report(
         cells=cells,
         tables=tuple(tables),
         people=tuple(people),
-        notes=(*notes, *([f"{judge.name} graded {judged.num_rows} answers that no rule settles"] if judge else ())),
+        notes=(*notes, *([_told_of(judge, judged)] if judge else ())),
         settings=settings,
         items=tuple(rows) if with_answers else (),
         answers=_answers(told, frame) if told is not None else (),
@@ -162,12 +163,23 @@ def _wanted(items: Mapping[str, ItemFacts]) -> pa.Table:
     return pa.table({"revision_id": pa.array(graders, pa.string()), "grader": pa.array(signed, pa.string())})
 
 
-def _judged(facts: FactStore, items: Mapping[str, ItemFacts], judge: ModelSpec | None) -> pa.Table:
-    """The responses whose grade is the judge's."""
+def _judgements(facts: FactStore, items: Mapping[str, ItemFacts], judge: ModelSpec | None) -> dict[str, Grade]:
+    """The judge's grades that count, by response."""
     questions = {revision_id: item.question for revision_id, item in items.items()}
-    keys = judged_keys(facts, judge, questions) if judge else []
-    signed = [judge_fingerprint(judge) if judge else ""] * len(keys)
-    return pa.table({"response_key": pa.array(keys, pa.string()), "grader": pa.array(signed, pa.string())})
+    return counting_judgements(facts, judge, questions) if judge else {}
+
+
+def _as_table(judged: Mapping[str, Grade]) -> pa.Table:
+    signed = [grade.grader for grade in judged.values()]
+    return pa.table({"response_key": pa.array(judged, pa.string()), "grader": pa.array(signed, pa.string())})
+
+
+def _told_of(judge: ModelSpec, judged: Mapping[str, Grade]) -> str:
+    graded = sum(grade.points is not None for grade in judged.values())
+    rest = len(judged) - graded
+    return f"{judge.name} graded {graded} answers that no rule settles" + (
+        f", and could not grade {rest}" if rest else ""
+    )
 
 
 def _labels(asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:

@@ -9,7 +9,7 @@ import numpy as np
 from core.condition import FULL
 from evaluation.metrics import adjacent_gaps, holm, rank_intervals
 from evaluation.report.document import Cell, Column, Number, Plain, Row, Selection, Table, TableCell
-from evaluation.report.frame import Frame
+from evaluation.report.frame import Frame, Mask
 from evaluation.report.items import ItemFacts, blind_ceiling
 
 SEED = 0
@@ -47,14 +47,17 @@ def leaderboard(frame: Frame, models: Sequence[str], people: Sequence[str]) -> T
     if not any(number.points is not None for number in numbers.values()):
         return None
     ranks: dict[str, tuple[int, int]] = {}
+    coverage = ""
     if ranked:
         points = np.array([frame.by_item(numbers[model].selection) for model in ranked])
+        coverage = _coverage(~np.isnan(points))
         found = rank_intervals(points, frame.item_cluster, np.random.default_rng(SEED))
         ranks = dict(zip(ranked, found, strict=True))
     rows = []
     for model in models:
         number, ends = numbers[model], ranks.get(model)
-        place = 1 + sum((numbers[one].points or 0.0) > (number.points or 0.0) for one in ranked)
+        # Sums of the same points in another order differ in their last digits.
+        place = 1 + sum((numbers[one].points or 0.0) > (number.points or 0.0) + 1e-9 for one in ranked)
         told = Plain(text=str(place), value=place) if ends else Plain(text="person" if model in people else "-")
         ends_text = Plain(
             text=f"{ends[0]} to {ends[1]}" if ends and ends[0] < ends[1] else str(ends[0]) if ends else ""
@@ -64,10 +67,21 @@ def leaderboard(frame: Frame, models: Sequence[str], people: Sequence[str]) -> T
         key="leaderboard",
         title="Leaderboard",
         note="Mean points over all questions, asked in full. Rank, 95%: how far the rank moves when the questions are "
-        "drawn anew, in whole clusters.",
+        "drawn anew, in whole clusters." + coverage,
         head="model",
         columns=(Column(title="Rank"), Column(title="Points"), Column(title="Rank, 95%")),
         rows=tuple(rows),
+    )
+
+
+def _coverage(graded: Mask) -> str:
+    """What to say of models (rows) that are not graded on the same questions (columns); nothing if they are."""
+    for_all, for_any = int(graded.all(axis=0).sum()), int(graded.any(axis=0).sum())
+    if for_all == for_any:
+        return ""
+    return (
+        f" Of {for_any:,} questions {for_all:,} are graded for every model: the points of different models stand for "
+        "different questions, and only the gaps between neighbours are over the same ones."
     )
 
 
@@ -156,8 +170,8 @@ def neighbours(frame: Frame, models: Sequence[str], people: Sequence[str]) -> Ta
         key="neighbours",
         title="Neighbours in the leaderboard",
         note=f"{apart} of {len(found)} neighbouring pairs are told apart ({100 * apart / len(found):.0f}%). Gaps are "
-        "paired: over the questions that both answered. Smallest visible: the true gap that such a comparison would "
-        "find four times of five.",
+        "paired: over the questions that both answered. Smallest visible: the true gap that such a comparison, alone "
+        "and so without Holm's correction, would find four times of five; a dash where it could find none.",
         head="pair",
         columns=tuple(Column(title=title) for title in titles),
         rows=tuple(rows),
@@ -170,7 +184,6 @@ def twins(frame: Frame, models: Sequence[str], items: Iterable[ItemFacts]) -> Ta
     for item in items:
         if item.twin_group:
             groups.setdefault(item.twin_group, []).append(item)
-    groups = {name: members for name, members in groups.items() if len(members) > 1}
     conditions = sorted(frame.names("condition", {"twin": ("yes",)}), key=condition_order)
     if not groups or not conditions:
         return None

@@ -14,7 +14,7 @@ FEW_ITEMS = 30
 ANSWER_KEPT_CHARACTERS = 2_000
 
 Selection = Mapping[str, tuple[str, ...]]
-"""Which responses: for each attribute of a response or its item (see `AnswerRow.attributes`, `ItemRow`) its values."""
+"""Which responses: for each attribute of a response or its item (see `AnswerRow`, `ItemRow`) its values."""
 
 
 class Number(Frozen):

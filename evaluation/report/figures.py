@@ -1,14 +1,14 @@
 """Pictures of a report as SVG: points and losses by condition, the leaderboard, abilities as a radar."""
 
-import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evaluation.report.comparisons import conditions_in_order
 from evaluation.report.document import Number, Report, Row
+from evaluation.svg import as_svg, drawing, short_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,10 +19,10 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#
 _PERSON = "#222222"
 _MARKERS = "osD^v"
 _WIDTH_IN = 8.6
+# So many, with the marks before them, stand side by side over a figure of that width.
+_LEGEND_CHARACTERS = 120
 _QUIET = "#888888"
 _RC: Any = {
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
     "font.size": 9,
     "axes.edgecolor": "#bbbbbb",
     "axes.labelcolor": "#444444",
@@ -33,12 +33,16 @@ _RC: Any = {
 }
 
 
+# More cannot be told apart in one picture; the tables hold all.
+_MOST_MODELS = 8
+
+
 def points_figure(report: Report) -> bytes | None:
-    """Points by condition and model with intervals, and chance as a line; of the kind with most answers."""
-    if not any(cell.points is not None for cell in report.cells):
-        return None
+    """Points by condition and model with intervals, and chance as a line; of the kind with most graded answers."""
     kinds = sorted({cell.kind for cell in report.cells})
-    kind = max(kinds, key=lambda one: sum(cell.answered for cell in report.cells if cell.kind == one))
+    if not kinds:
+        return None
+    kind = max(kinds, key=lambda one: sum(cell.graded for cell in report.cells if cell.kind == one))
     cells = {(cell.model, cell.condition): cell for cell in report.cells if cell.kind == kind}
     chances = [cell.chance for cell in cells.values() if cell.chance is not None]
     shown = [(name.replace("_", " "), {m: cells[m, name] for m in models_of(report) if (m, name) in cells})
@@ -77,16 +81,17 @@ def leaderboard_figure(report: Report) -> bytes | None:
     rows = [(row.label, _number(row, 1)) for row in table.rows]
     rows = [(label, number) for label, number in rows if number.points is not None]
     colours = _colours(report)
-    with _figure("leaderboard", 0.6 + 0.3 * len(rows)) as (figure, drawn):
+    with drawing("leaderboard", _RC):
+        figure = _figure(0.6 + 0.3 * len(rows))
         axes = figure.subplots()
         for place, (label, number) in enumerate(rows):
             _whisker(axes, number, -place, colours[label], "o")
-        axes.set_yticks([-place for place in range(len(rows))], [label for label, _ in rows])
+        axes.set_yticks([-place for place in range(len(rows))], [short_name(label) for label, _ in rows])
         axes.set_ylim(-len(rows) + 0.4, 0.6)
         axes.set_xlim(-1, 101)
         axes.set_xlabel("points, percent")
         _plain(axes)
-    return drawn.getvalue()
+        return as_svg(figure)
 
 
 def radar_figure(report: Report) -> bytes | None:
@@ -104,7 +109,8 @@ def radar_figure(report: Report) -> bytes | None:
     colours = _colours(report)
     angles = np.linspace(0, 2 * np.pi, len(places), endpoint=False)
     closed = np.append(angles, angles[0])
-    with _figure("radar", 4.2, 6.2) as (figure, drawn):
+    with drawing("radar", _RC):
+        figure = _figure(4.2, max(6.2, 5.6 + 0.075 * _longest(row.label for row in table.rows)))
         axes: Any = figure.subplots(subplot_kw={"projection": "polar"})
         axes.set_theta_offset(np.pi / 2)
         axes.set_theta_direction(-1)
@@ -113,7 +119,7 @@ def radar_figure(report: Report) -> bytes | None:
             line = np.array([np.nan if one is None else one for one in [*points, points[0]]])
             if row.label in report.people:
                 axes.fill(closed, line, color=_PERSON, alpha=0.1)
-            axes.plot(closed, line, color=colours[row.label], linewidth=1.6, label=row.label)
+            axes.plot(closed, line, color=colours[row.label], linewidth=1.6, label=short_name(row.label))
         axes.set_xticks(angles, [table.columns[place].title for place in places])
         axes.set_ylim(0, 100)
         axes.set_yticks([25, 50, 75, 100])
@@ -121,7 +127,7 @@ def radar_figure(report: Report) -> bytes | None:
         axes.grid(color="#dddddd")
         axes.spines["polar"].set_color("#dddddd")
         figure.legend(frameon=False, loc="outside right center")
-    return drawn.getvalue()
+        return as_svg(figure)
 
 
 FIGURES: Mapping[str, Callable[[Report], bytes | None]] = {
@@ -142,14 +148,20 @@ def models_of(report: Report) -> list[str]:
 
 def _dots(
     key: str, report: Report, groups: Sequence[tuple[str, Mapping[str, Number]]], finish: Callable[["Axes"], None]
-) -> bytes:
-    """A row for each group, in it a point with its interval for each model."""
-    models, colours = models_of(report), _colours(report)
+) -> bytes | None:
+    """A row for each group, in it a point with its interval for each model; None without any point."""
+    if all(number.points is None for _, numbers in groups for number in numbers.values()):
+        return None
+    known, colours = models_of(report), _colours(report)
+    models = known[:_MOST_MODELS]
     step = 0.8 / len(models)
-    with _figure(key, 0.9 + len(groups) * max(0.36, 0.13 * len(models))) as (figure, drawn):
+    columns = max(1, min(len(models) + 1, 5, _LEGEND_CHARACTERS // (_longest(models) + 6)))
+    above = 0.18 * math.ceil((len(models) + 1) / columns)
+    with drawing(key, _RC):
+        figure = _figure(0.7 + above + len(groups) * max(0.36, 0.13 * len(models)))
         axes = figure.subplots()
         for place, model in enumerate(models):
-            label: str | None = model
+            label: str | None = short_name(model)
             for row, (_, numbers) in enumerate(groups):
                 if model in numbers and numbers[model].points is not None:
                     height = -row + 0.4 - step * (place + 0.5)
@@ -162,8 +174,9 @@ def _dots(
         axes.set_ylim(-len(groups) + 0.5, 0.5)
         finish(axes)
         _plain(axes)
-        figure.legend(frameon=False, ncols=min(len(models) + 1, 5), loc="outside upper center")
-    return drawn.getvalue()
+        title = f"the first {len(models)} of {len(known)} models" if len(models) < len(known) else None
+        figure.legend(frameon=False, ncols=columns, loc="outside upper center", title=title)
+        return as_svg(figure)
 
 
 def _whisker(axes: "Axes", number: Number, height: float, colour: str, marker: str, label: str | None = None) -> None:
@@ -187,21 +200,17 @@ def _colours(report: Report) -> dict[str, str]:
     return found | dict.fromkeys(report.people, _PERSON)
 
 
+def _longest(names: Iterable[str]) -> int:
+    return max(len(short_name(name)) for name in names)
+
+
 def _number(row: Row, place: int) -> Number:
     cell = row.cells[place]
     assert isinstance(cell, Number)
     return cell
 
 
-@contextmanager
-def _figure(key: str, height_in: float, width_in: float = _WIDTH_IN) -> "Iterator[tuple[Figure, io.BytesIO]]":
-    """A figure that becomes SVG when the block ends; the same report gives the same bytes."""
-    import matplotlib as mpl
+def _figure(height_in: float, width_in: float = _WIDTH_IN) -> "Figure":
     from matplotlib.figure import Figure
 
-    drawn = io.BytesIO()
-    # The salt goes into the ids, which must differ between the figures of one page.
-    with mpl.rc_context({**_RC, "svg.hashsalt": f"interplay {key}"}):
-        figure = Figure(figsize=(width_in, height_in), layout="constrained")
-        yield figure, drawn
-        figure.savefig(drawn, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    return Figure(figsize=(width_in, height_in), layout="constrained")

@@ -1,5 +1,6 @@
 """What a report must know of an item: its question, and what only the database tells."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -29,7 +30,7 @@ class ItemFacts(Frozen):
         name: What people call it.
         question: Its question.
         cluster: Items of one cluster are no independent evidence.
-        twin_group: The group of counterfactual twins that it belongs to.
+        twin_group: The group of counterfactual twins that it belongs to, if another of them is in the report too.
         sound: `environment` (sounds and music) or `speech`; None where nothing says.
     """
 
@@ -98,6 +99,8 @@ def item_facts(session: Session, revision_ids: Sequence[str]) -> dict[str, ItemF
     }
     questions = {revision_id: found[revision_id][0].as_question() for revision_id in revision_ids}
     twins = {revision_id: found[revision_id][1].twin_group for revision_id in revision_ids}
+    sizes = Counter(twins.values())
+    twins = {revision_id: group if sizes[group] > 1 else None for revision_id, group in twins.items()}
     clusters = clusters_of(questions, twins)
     return {
         revision_id: ItemFacts(

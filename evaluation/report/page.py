@@ -16,7 +16,7 @@ _ANSWER_CHARACTERS_ON_PAGE = 600
 _FIGURE_TITLES = {
     "leaderboard": f"Points with 95% intervals; hollow: fewer than {FEW_ITEMS} items",
     "table3": "Points by ability",
-    "conditions": "Points by condition with 95% intervals, for the kind of question with most answers",
+    "conditions": "Points by condition with 95% intervals, for the kind of question with most graded answers",
     "drops": "Points lost, with 95% intervals",
 }
 

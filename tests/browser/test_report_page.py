@@ -1,11 +1,13 @@
 """The page of a report in a real browser: a number shows the responses behind it."""
 
 import importlib.util
+import json
 from pathlib import Path
 
 import pytest
 
 from evaluation.report.build import build_report
+from evaluation.report.document import Report
 from evaluation.report.page import write_report
 
 pytestmark = pytest.mark.browser
@@ -72,6 +74,24 @@ def test_words_narrow_what_is_shown(page, report):
     name = report.items[3].item_name
     page.fill("#search", name.upper())
     assert {row.split("\t")[0] for row in shown(page)} == {name}
+
+
+def test_nobody_s_text_is_run_or_breaks_the_page(page, report, tmp_path):
+    hostile = (
+        "</script><img src=x onerror='window.hit = 1'><script>window.hit = 1</script>--><!-- \n\u2028 通义 " + "x" * 400
+    )
+    text = report.model_dump_json()
+    for name in ("model-a", report.items[0].item_name, report.title, "It is heard twice and seen once."):
+        text = text.replace(json.dumps(name)[1:-1], json.dumps(name + hostile)[1:-1])
+    write_report(Report.model_validate_json(text), tmp_path / "hostile")
+    page.goto((tmp_path / "hostile" / "report.html").as_uri())
+    page.locator("#conditions td a").last.click()
+    read = page.inner_text("body")
+    assert read.count("<img src=x onerror='window.hit = 1'>") > 10
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 2
+    assert page.evaluate("window.hit") is None
+    assert page.evaluate("document.documentElement.scrollWidth") == 1440
 
 
 @pytest.mark.parametrize("width", [1440, 1024])

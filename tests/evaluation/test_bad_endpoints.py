@@ -125,3 +125,24 @@ def test_a_model_that_cannot_be_asked_stops_everything_with_one_line(zoo, monkey
         evaluate(zoo, "zoo", "1.0.0", Order(find_models(["m"], {"m": {"provider": "interplay-omni/m", **table}})))
     assert "\n" not in str(raised.value)
     assert told(zoo) == []
+
+
+def test_a_server_that_nobody_ever_reached_is_not_waited_for_call_by_call(zoo, monkeypatch):
+    monkeypatch.setattr("evaluation.models.omni.provider._STARTING_S", 0.0)
+    table = {
+        "provider": "interplay-omni/m",
+        "endpoint": "serve-sim",
+        "arguments": {"base_url": "http://127.0.0.1:1/v1"},
+        "generate": {"max_retries": 6},
+    }
+    done = evaluate(zoo, "zoo", "1.0.0", Order(find_models(["m"], {"m": table}), ["full"]))
+    assert (done.solved.asked, done.solved.answered, done.solved.failures) == (4, 0, {"api_error": 4})
+    assert {attempts for *_, attempts in told(zoo)} == {1}
+
+
+def test_an_address_without_its_v1_is_told_of(zoo, gallery_file):
+    with endpoint(gallery_file) as (model,):
+        address = model.arguments["base_url"].removesuffix("/v1")
+        table = {"provider": "interplay-omni/m", "endpoint": "serve-sim", "arguments": {"base_url": address}}
+        evaluate(zoo, "zoo", "1.0.0", Order(find_models(["m"], {"m": table}), ["full"]))
+    assert all("HTTP 404" in said and said.endswith("should 'base_url' end in /v1?") for _, said, _, _ in told(zoo))

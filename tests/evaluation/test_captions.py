@@ -465,12 +465,21 @@ class TestCommands:
         assert call(f"export {file} --json")["lines"] == 1
         assert call(f"export {file} --release zoo 1.0.0 --state rejected --json")["lines"] == 0
 
+    def test_after_a_rejection_people_can_write_their_own_words(self, call, zoo, tmp_path):
+        call("make zoo 1.0.0 --model keen --kind transcript")
+        (sound,) = call("list --json")
+        call(f"reject {sound['id']} --by rita")
+        call(f"export {tmp_path / 'x'} --item lion --kind transcript --blank")
+        assert [json.loads(line)["text"] for line in (tmp_path / "x").read_text().splitlines()] == [""]
+
     def test_a_text_can_come_from_a_file(self, call, zoo, tmp_path):
         (tmp_path / "text").write_text("A cat,\nasleep.\n")
         caption = zoo.accept(zoo.image, "A dog.")
         told = call(f"edit {caption.id} --file {tmp_path / 'text'} --by rita --accept")
         assert "which is accepted" in told
         assert zoo.captions(CaptionState.ACCEPTED) == [("caption", "en", "A cat,\nasleep.")]
+        (tmp_path / "text").write_bytes(b"\xff\xfeA")
+        assert "it must be text in UTF-8" in call(f"edit {caption.id} --file {tmp_path / 'text'} --by rita")
 
     @pytest.mark.parametrize(
         "line",

@@ -90,6 +90,14 @@ class TestIdentity:
         ]
         assert len({spec(**change).fingerprint for change in changes}) == len(changes)
 
+    def test_a_changed_copy_is_another_model(self):
+        model = spec()
+        assert (model.fingerprint, model.capability) != ("", None)
+        warm = model.model_copy(update={"generate": {"temperature": 1}, "delivery": {"frames": 3}})
+        fresh = spec(generate={"temperature": 1}, delivery={"frames": 3})
+        assert (warm.fingerprint, warm.capability) == (fresh.fingerprint, fresh.capability)
+        assert warm.fingerprint != model.fingerprint
+
     @pytest.mark.parametrize(
         "change",
         [

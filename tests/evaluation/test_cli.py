@@ -56,19 +56,34 @@ def test_run_for_programs(call):
         "left": 0,
         "cost_usd": None,
         "reasons": {},
+        "answered": 4,
     }
-    assert told["graded"] == {"graded": 4, "ungraded": 0, "known": 0}
+    assert told["graded"] == {"graded": 4, "ungraded": 0, "known": 0, "reason": None}
     assert [(cell["model"], cell["condition"], cell["points"]) for cell in told["cells"]] == [("keen", "full", 100.0)]
 
 
 def test_a_dry_run_counts_and_asks_nothing(call):
-    assert call("evaluation run zoo 1.0.0 --model keen --condition full --dry-run --json") == {"pending": 4}
+    pending = call("evaluation run zoo 1.0.0 --model keen --condition full --dry-run --json")
+    assert pending == {"pending": 4, "missing": {}, "idle": []}
     assert "4 questions would be asked" in call("evaluation run zoo 1.0.0 --model keen --condition full --dry-run")
     assert call("evaluation report zoo 1.0.0 --json")["cells"] == []
 
 
 def test_without_a_condition_all_that_apply_are_asked(call):
-    assert call("evaluation run zoo 1.0.0 --model keen --dry-run --json") == {"pending": 4 * 5}
+    assert call("evaluation run zoo 1.0.0 --model keen --dry-run --json")["pending"] == 4 * 5
+    assert "applies to no item" not in call("evaluation run zoo 1.0.0 --model keen --dry-run")
+
+
+@pytest.mark.parametrize("more", ["", " --dry-run"])
+def test_conditions_that_nothing_was_asked_under_are_named(call, more):
+    told = call(f"evaluation run zoo 1.0.0 --model keen --condition without_video --condition caption_for_image{more}")
+    assert "without_video: applies to no item of the release\n" in told
+    assert "caption_for_image: not made for 4 items: their media have no accepted words, see 'interplay cap" in told
+
+
+def test_a_dry_run_with_a_budget_needs_prices_too(call):
+    line = "evaluation run zoo 1.0.0 --model keen --condition full --dry-run --max-cost-usd 1"
+    assert "the price of model 'keen' is not known" in call(line)
 
 
 def test_report_shows_all_models_and_writes_a_page(call, tmp_path, sound_items):
@@ -76,6 +91,7 @@ def test_report_shows_all_models_and_writes_a_page(call, tmp_path, sound_items):
     told = call(f"evaluation report zoo 1.0.0 --to {tmp_path / 'out'}")
     assert "keen" in told
     assert "deaf" in told
+    assert f"written: {tmp_path / 'out' / 'report.html'}" in told
     assert {file.name for file in (tmp_path / "out").iterdir()} == {"report.html", "report.json", "report.svg"}
     shown = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert all(item.name in shown for item in sound_items)
@@ -90,6 +106,14 @@ def test_report_shows_all_models_and_writes_a_page(call, tmp_path, sound_items):
         ("evaluation run zoo 1.0.1 --model keen", "unknown release 'zoo 1.0.1'; did you mean 'zoo 1.0.0'?"),
         ("evaluation run zoo 1.0.0 --model kean", "unknown model 'kean'; did you mean 'keen' or 'deaf'?"),
         ("evaluation run zoo 1.0.0 --model keen --condition ful", "unknown condition 'ful'; did you mean 'full'?"),
+        (
+            "evaluation import zoo 1.0.0 nothing.jsonl --model keen",
+            "'keen' is a model of interplay.toml, which answers by itself; choose another --model",
+        ),
+        (
+            "evaluation import zoo 1.0.0 nothing.jsonl --model human",
+            "nothing.jsonl cannot be read: No such file or directory",
+        ),
         ("evaluation report zo 1.0.0", "unknown release 'zo 1.0.0'; did you mean 'zoo 1.0.0'?"),
     ],
 )
@@ -108,6 +132,44 @@ def test_answers_of_people_come_in_and_stand_in_the_report(call, tmp_path, sound
     assert call("evaluation report zoo 1.0.0 --json")["people"] == ["human"]
 
 
+def test_answers_that_no_rule_could_read_are_told_with_a_reason(call, tmp_path, sound_items):
+    file = tmp_path / "people.jsonl"
+    file.write_text(json.dumps({"item": sound_items[0].name, "answer": "A or B, I cannot say"}), "utf-8")
+    told = call(f"evaluation import zoo 1.0.0 {file} --model human --human")
+    assert told.startswith("1 answers of human; graded 0, not graded 1 (")
+    assert "A or B" in told
+    told = call(f"evaluation import zoo 1.0.0 {file} --model human --human")
+    assert told == "1 answers of human; all known before\n"
+
+
+def test_a_release_beside_is_named_with_its_version(call):
+    call("evaluation report zoo 1.0.0 --beside zoo", code=2)
+
+
+def test_a_report_says_whose_words_stood_for_media(call):
+    call("user add rita --role reviewer")
+    call("caption make zoo 1.0.0 --model keen")
+    call("caption accept --all --release zoo 1.0.0 --by rita")
+    told = call("evaluation run zoo 1.0.0 --model keen --condition transcript_for_audio")
+    assert "transcripts by keen (4)" in told
+    assert call("evaluation report zoo 1.0.0 --json")["notes"] == ["transcripts by keen (4)"]
+    assert "transcripts by" not in call("evaluation run zoo 1.0.0 --model deaf --condition full")
+
+
 def test_a_law_without_uni_modal_questions_says_what_is_missing(call):
     call("evaluation run zoo 1.0.0 --model keen --condition full --json")
     assert "only heard, only seen, and both" in call("evaluation law zoo 1.0.0")
+
+
+def test_a_run_without_any_answer_ends_with_code_1(call, zoo):
+    with (zoo.project.root / "interplay.toml").open("a") as settings:
+        settings.write('\n[models.down]\nprovider = "interplay-omni/m"\nendpoint = "serve-sim"\n')
+        settings.write('arguments = { base_url = "http://127.0.0.1:1/v1" }\ngenerate = { max_retries = 0 }\n')
+    told = call("evaluation run zoo 1.0.0 --model down --condition full", code=1)
+    assert "failed: 4 api_error (no connection to http://127.0.0.1:1/v1" in told
+
+
+def test_a_model_can_be_left_out_of_the_reports(call):
+    call("evaluation run zoo 1.0.0 --model keen --model deaf --condition full --json")
+    assert "left out of the reports of zoo 1.0.0: deaf" in call("evaluation forget zoo 1.0.0 --model deaf")
+    assert {cell["model"] for cell in call("evaluation report zoo 1.0.0 --json")["cells"]} == {"keen"}

@@ -13,31 +13,43 @@ def heard(questions):
         return {
             name: questions.choice(
                 f"{name}: hear <audio_1>",
+                correct=(place % 4,),
                 media={"audio_1": questions.media_ref("audio", name, duration_s=length)},
             )
-            for name, length in seconds.items()
+            for place, (name, length) in enumerate(seconds.items())
         }
 
     return make
 
 
-def donor_of(found, questions, name):
-    donors = Donors(questions, {})
-    condition = donors.condition(Modality.AUDIO, name, questions[name])
+def donor_of(questions, name, clusters=None):
+    """The question whose sound stands in the place of another's."""
+    condition = Donors(questions, clusters or {}).condition(Modality.AUDIO, name, questions[name])
     (donor,) = condition.donors[Modality.AUDIO].values()
-    return donor.sha256 == questions[found].media[0].media.sha256
+    return next(one for one, question in questions.items() if question.media[0].media.sha256 == donor.sha256)
 
 
-def test_a_donor_is_the_sound_of_the_nearest_length(heard):
-    asked = heard(a=1.0, b=5.0, c=1.4, d=9.0)
-    assert donor_of("c", asked, "a") and donor_of("a", asked, "c") and donor_of("b", asked, "d")
+def test_a_donor_is_a_sound_of_half_to_twice_the_length_where_there_is_one(heard):
+    asked = heard(a=1.0, b=9.0, c=1.4, d=30.0)
+    assert (donor_of(asked, "a"), donor_of(asked, "c")) == ("c", "a")
+    assert donor_of(asked, "d") in "abc"
+
+
+def test_among_alike_ones_it_is_not_always_the_nearest(heard):
+    asked = heard(**{f"q{number}": 10 + number / 10 for number in range(12)})
+    steps = [abs(int(donor_of(asked, name)[1:]) - int(name[1:])) for name in asked]
+    assert max(steps) > 3
+
+
+def test_a_question_with_the_same_answer_gives_nothing(heard):
+    asked = heard(a=1.0, b=2.0, c=2.0, d=2.0, e=1.0)  # a and e have the same right choice
+    assert donor_of(asked, "a") in "bcd"
+    assert donor_of(asked, "e") in "bcd"
 
 
 def test_nothing_is_given_by_twins_or_by_itself(heard):
     asked = heard(a=1.0, b=1.0, c=7.0)
-    donors = Donors(asked, {"a": "pair", "b": "pair", "c": "c"})
-    (donor,) = donors.condition(Modality.AUDIO, "a", asked["a"]).donors[Modality.AUDIO].values()
-    assert donor.duration_s == 7.0
+    assert donor_of(asked, "a", {"a": "pair", "b": "pair", "c": "c"}) == "c"
 
 
 @pytest.fixture
@@ -60,6 +72,7 @@ def test_what_does_not_apply_is_not_missing(heard, words):
     found = conditions.of("a", asked["a"])
     assert [condition.name for condition in found] == ["full", "donor_for_audio", "text_only"]
     assert +conditions.missing == {}
+    assert conditions.idle == ["without_image", "donor_for_video"]
 
 
 def test_the_order_of_the_questions_chooses_no_donor(heard):

@@ -1,10 +1,14 @@
 import logging
+from dataclasses import replace
 
 import pytest
 
 from core.question import AnswerKey
+from core.registry import Entry
 from evaluation.grade import grade_answers
 from evaluation.graders import GRADERS
+from evaluation.report.build import build_report
+from evaluation.report.items import ItemFacts
 
 
 def response(key: str, revision: str, answer: str | None, **more) -> dict:
@@ -67,6 +71,30 @@ def test_a_new_version_of_a_grader_grades_again_beside_the_old_grades(questions,
     }
 
 
+def test_a_new_version_of_a_steps_grader_grades_whole_answers_again(questions, respond, grade, stored, monkeypatch):
+    respond(response("1", "s", "Step 1: 3\nStep 2: left", kind="multi_step"))
+    asked = {"s": questions.steps()}
+    assert grade(asked)[0] == (1, 0, 0)
+    assert grade(asked, "again")[0] == (0, 0, 1)
+    monkeypatch.setitem(GRADERS._entries, "number", replace(GRADERS["number"], version="next"))
+    assert grade(asked, "bumped")[0] == (1, 0, 0)
+    assert len({row["grader"] for row in stored("grade", "grader")}) == 2
+
+
+def test_a_grader_that_cannot_be_loaded_stores_nothing_and_grades_once_it_can(
+    questions, respond, grade, monkeypatch, caplog
+):
+    asked = {"o": questions.open(grader="mine"), "c": questions.choice()}
+    respond(response("1", "o", "4", kind="open"), response("2", "c", "Answer: B"))
+    monkeypatch.setitem(GRADERS._entries, "mine", Entry("mine", "1", "evaluation.graders.nowhere:MINE"))
+    counts, rows = grade(asked)
+    assert (counts, set(rows)) == ((1, 1, 0), {"2"})
+    assert "the questions of grader 'mine' are not graded: 'mine' points to" in caplog.text
+    monkeypatch.setitem(GRADERS._entries, "mine", replace(GRADERS["number"], name="mine"))
+    counts, rows = grade(asked, "again")
+    assert (counts, rows["1"]["points"]) == ((1, 0, 1), 1.0)
+
+
 @pytest.mark.parametrize("state", ["api_error", "blocked"])
 def test_what_was_never_answered_has_no_grade(questions, respond, grade, state):
     respond(response("1", "c", None, state=state))
@@ -115,7 +143,7 @@ def test_one_key_that_names_no_grader_stops_no_other(questions, respond, grade, 
     assert "1 questions are not graded: unknown graders 'numbr'; did you mean 'number'" in caplog.text
 
 
-def test_a_step_that_names_no_grader_leaves_its_answers_not_graded(questions, respond, grade):
+def test_a_step_that_names_no_grader_leaves_its_answers_not_graded(questions, respond, grade, monkeypatch):
     steps = questions.steps()
     odd = steps.steps[0].model_copy(update={"answer": AnswerKey(accepted=("3",), grader="numbr")})
     asked = {"s": steps.model_copy(update={"steps": (odd, steps.steps[1])}), "c": questions.choice()}
@@ -127,6 +155,8 @@ def test_a_step_that_names_no_grader_leaves_its_answers_not_graded(questions, re
     assert counts == (1, 1, 0)
     assert rows["1"]["points"] is None
     assert "unknown graders 'numbr'" in rows["1"]["reason"]
+    monkeypatch.setitem(GRADERS._entries, "numbr", replace(GRADERS["number"], name="numbr"))
+    assert grade(asked, "installed since")[0] == (1, 0, 1)
 
 
 def test_many_answers_are_read_in_parts(questions, respond, grade, monkeypatch):
@@ -135,3 +165,18 @@ def test_many_answers_are_read_in_parts(questions, respond, grade, monkeypatch):
     counts, rows = grade({"c": questions.choice()})
     assert counts == (20, 0, 0)
     assert sum(row["points"] for row in rows.values()) == 10
+
+
+def test_reports_use_the_grades_of_the_present_version(questions, respond, grade, facts):
+    asked = {"o": questions.open()}
+    respond(response("1", "o", "Answer: 4", kind="open"))
+    respond(
+        {"response_key": "1", "grader": "number@1", "points": 0.0, "reason": "wrong: so said the old rule"},
+        kind="grade",
+    )
+    items = {"o": ItemFacts(name="o", question=asked["o"], cluster="o")}
+    (before,) = build_report(facts, "t", items).cells
+    assert (before.graded, before.answered) == (0, 1)
+    grade(asked)
+    (after,) = build_report(facts, "t", items).cells
+    assert (after.graded, after.points) == (1, 100.0)

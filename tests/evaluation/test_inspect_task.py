@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -84,8 +85,13 @@ def zoo_rows(zoo) -> list[tuple[str, str, Question]]:
 
 @pytest.fixture
 def exported(zoo, tmp_path):
-    """The questions of the release zoo in every format."""
-    return {name: export(zoo, zoo_rows(zoo), tmp_path / f"out-{name}", name) for name in ("jsonl", "huggingface")}
+    """Export the questions of the release zoo in a format, once; gives the folder."""
+
+    @cache
+    def folder(format_name: str) -> Path:
+        return export(zoo, zoo_rows(zoo), tmp_path / f"out-{format_name}", format_name)
+
+    return folder
 
 
 @pytest.fixture
@@ -161,7 +167,7 @@ def test_simulated_members_are_asked_and_graded_as_by_our_own_runner(zoo, export
     for name, knobs in members.items():
         for condition in conditions:
             arguments = {"gallery": str(gallery_file), **knobs}
-            folder = exported["huggingface" if condition == "full" else "jsonl"]
+            folder = exported("huggingface" if condition == "full" else "jsonl")
             log = inspect_eval(f"interplay-sim/{name}", folder, arguments, condition=condition)
             ours = stored(zoo, name, condition)
             assert log.status == "success"
@@ -178,7 +184,7 @@ def test_simulated_members_are_asked_and_graded_as_by_our_own_runner(zoo, export
 
 def test_a_sample_tells_what_it_is(zoo, exported, gallery_file, inspect_eval, sound_items):
     arguments = {"gallery": str(gallery_file), "seed": 1}
-    log = inspect_eval("interplay-sim/keen", exported["jsonl"], arguments, condition="without_audio")
+    log = inspect_eval("interplay-sim/keen", exported("jsonl"), arguments, condition="without_audio")
     sample = next(one for one in log.samples if one.id == sound_items[0].name)
     assert sample.metadata["condition"] == "without_audio"
     assert sample.metadata["kind"] in ("choice", "open", "multi_step")
@@ -275,9 +281,7 @@ def test_steps_and_kinds_have_means_of_their_own(release_of, scripted, questions
     assert (found["mean_multi_step"], found["mean_open"]) == (pytest.approx(0.4), 1.0)
 
 
-def test_questions_that_share_media_are_one_cluster(
-    zoo, exported, inspect_eval, sound_items, scripted, questions, tmp_path
-):
+def test_questions_that_share_media_are_one_cluster(zoo, inspect_eval, sound_items, scripted, questions, tmp_path):
     first = zoo_rows(zoo)[0][2]
     other = first.model_copy(update={"task_type": first.task_type, "required": frozenset()})
     plain = questions.choice()
@@ -289,7 +293,7 @@ def test_questions_that_share_media_are_one_cluster(
 
 def test_a_server_that_takes_no_sound_is_not_asked(zoo, exported, scripted, inspect_eval):
     spec, script = scripted("Answer: A")
-    log = inspect_eval(spec.provider, exported["jsonl"], delivery={"audio": False})
+    log = inspect_eval(spec.provider, exported("jsonl"), delivery={"audio": False})
     assert script.asked == []
     for sample in log.samples:
         score = sample.scores["interplay_grade"]
@@ -305,9 +309,9 @@ def test_a_model_that_knows_its_server_is_believed(exported, inspect_eval):
     deaf = inspect_ai.model.get_model(
         "interplay-omni/m", base_url="http://127.0.0.1:9/v1", delivery={"audio": False}, memoize=False
     )
-    log = inspect_eval(deaf, exported["jsonl"])
+    log = inspect_eval(deaf, exported("jsonl"))
     assert {sample.scores["interplay_grade"].reason for sample in log.samples} == {"blocked"}
-    log = inspect_eval(deaf, exported["jsonl"], endpoint="dashscope")
+    log = inspect_eval(deaf, exported("jsonl"), endpoint="dashscope")
     assert all("give 'endpoint' and 'delivery' as model arguments (-M)" in one.error.message for one in log.samples)
 
 
@@ -316,7 +320,7 @@ def test_settings_of_our_providers_are_said_without_a_traceback():
 
     from interplay.inspect_entry import interplay_omni, interplay_sim
 
-    for provider, told in ((interplay_sim, "gallery=FILE.npz"), (interplay_omni, "give the argument base_url")):
+    for provider, told in ((interplay_sim, "the argument gallery"), (interplay_omni, "give the argument base_url")):
         with pytest.raises(PrerequisiteError) as error:
             provider(model_name="m")
         assert told in error.value.message
@@ -346,9 +350,7 @@ def test_logs_can_be_graded_again_without_the_release(release_of, scripted, ques
     assert len(script.asked) == 2
 
 
-def test_what_a_condition_does_not_apply_to_is_left_out_and_counted(
-    zoo, exported, scripted, questions, inspect_eval, tmp_path
-):
+def test_what_a_condition_does_not_apply_to_is_left_out_and_counted(zoo, scripted, questions, inspect_eval, tmp_path):
     with_sound = zoo_rows(zoo)[0][2]
     rows = [("sounds", "test", with_sound), ("silent", "test", questions.choice())]
     folder = export(zoo, rows, tmp_path / "mixed")
@@ -420,15 +422,15 @@ def test_a_damaged_export_is_not_asked(exported, format_name):
 
     from interplay.inspect_entry import omni
 
-    for file in [one for one in exported[format_name].rglob("*") if one.is_file() and one.name != "SHA256SUMS"]:
+    for file in [one for one in exported(format_name).rglob("*") if one.is_file() and one.name != "SHA256SUMS"]:
         data = file.read_bytes()
         file.write_bytes(data[:-3] + b"???")
         with pytest.raises(PrerequisiteError) as error:
-            omni(folder=str(exported[format_name]))
+            omni(folder=str(exported(format_name)))
         assert "is damaged" in error.value.message
         assert file.name in error.value.message
         file.write_bytes(data)
-    omni(folder=str(exported[format_name]))
+    omni(folder=str(exported(format_name)))
 
 
 def test_media_that_change_while_the_task_runs_are_an_error_and_no_grade(exported, scripted, inspect_eval, monkeypatch):
@@ -438,15 +440,24 @@ def test_media_that_change_while_the_task_runs_are_an_error_and_no_grade(exporte
     real = Export.get
 
     def get(self, sha256):
-        for file in (exported["jsonl"] / "media").iterdir():
+        for file in (exported("jsonl") / "media").iterdir():
             file.write_bytes(file.read_bytes() + b"?")
         return real(self, sha256)
 
     monkeypatch.setattr(Export, "get", get)
-    log = inspect_eval(spec.provider, exported["jsonl"])
+    log = inspect_eval(spec.provider, exported("jsonl"))
     assert script.asked == []
     assert all("is damaged; get the release again" in sample.error.message for sample in log.samples)
     assert all(not sample.scores for sample in log.samples)
+
+
+def test_a_folder_must_be_named():
+    from inspect_ai._util.error import PrerequisiteError
+
+    from interplay.inspect_entry import omni
+
+    with pytest.raises(PrerequisiteError, match="-T folder=FOLDER"):
+        omni()
 
 
 def test_other_samples_are_not_graded(scripted, tmp_path):
@@ -472,7 +483,7 @@ def test_the_command_of_the_how_to_runs_without_a_network(exported, tmp_path):
             "--model",
             "mockllm/model",
             "-T",
-            f"folder={exported['jsonl']}",
+            f"folder={exported('jsonl')}",
             "--log-dir",
             str(tmp_path / "logs"),
             "--display",
@@ -495,9 +506,21 @@ def test_the_command_of_the_how_to_runs_without_a_network(exported, tmp_path):
     assert {sample.error for sample in log.samples} == {None}
 
 
+LOADED = """
+import sys
+from unittest.mock import MagicMock
+
+for name in ("", "._util", "._util.error", ".model", ".scorer", ".solver"):
+    sys.modules[f"inspect_ai{name}"] = MagicMock()
+import interplay.inspect_entry
+
+print(sorted({name.split(".")[0] for name in sys.modules}))
+"""
+
+
 def test_every_inspect_command_loads_little_of_us():
-    code = "import sys, interplay.inspect_entry; print(sorted({name.split('.')[0] for name in sys.modules}))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    # What Inspect AI itself loads takes seconds, and is not the question.
+    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
     loaded = set(ast.literal_eval(done.stdout.splitlines()[-1]))
     assert "interplay" in loaded
     assert not loaded & {"warehouse", "evaluation", "av", "pyarrow", "sqlmodel", "duckdb", "scipy"}

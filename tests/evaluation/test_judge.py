@@ -2,10 +2,10 @@
 
 import json
 import re
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import evaluation.judge
 from core.grading import Grade
 from core.question import AnswerKey, Step
 from evaluation.grade import grade_answers
@@ -136,6 +136,13 @@ def test_contradictions_and_readings_of_two_kinds_are_left_to_people(questions, 
     assert (done.graded, done.ungraded, judged(), script.asked) == (0, 0, {}, [])
 
 
+def test_the_keys_number_among_others_is_for_the_judge(questions, respond, scripted, judge, judged):
+    respond(response("1", "n", "There are 4 dogs and 3 cats."))
+    model, _ = scripted(verdict(10))
+    judge(model, {"n": questions.open("How many dogs?", ("4",))})
+    assert [row["points"] for row in judged().values()] == [1.0]
+
+
 def test_equal_answers_are_judged_once_and_nothing_twice(words, respond, scripted, judge, judged, stored):
     respond(response("1", "w", "a hound"), response("2", "w", "a hound"), response("3", "w", "a pup"))
     model, script = scripted(verdict(10))
@@ -261,15 +268,22 @@ def test_a_budget_holds_and_the_rest_is_judged_later(words, respond, scripted, j
     assert len(judged()) == 4
 
 
-def test_many_are_judged_at_once_and_two_processes_agree(words, respond, scripted, asker, judge, judged):
+def test_many_are_judged_at_once_and_two_that_looked_at_the_same_moment_agree(
+    words, respond, scripted, judge, judged, facts, monkeypatch
+):
     respond(*(response(f"{n:02}", "w", f"hound {n}") for n in range(40)))
     model, script = scripted(
         lambda text, count: verdict(10 if int(text.split("hound ")[1].split()[0]) % 2 else 0)(text, count)
     )
-    askers = [asker(), asker()]
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda one: judge_answers(one, model, {"w": words}), askers))
+    # What a second process saw that looked before the first one wrote.
+    looked = evaluation.judge._tasks(facts, model, {"w": words}, Scope.UNGRADED)
+    judge(model, {"w": words})
     assert script.most_at_once > 1
+    monkeypatch.setattr("evaluation.judge._tasks", lambda *_: looked)
+    monkeypatch.setattr("evaluation.asking.settled_keys", lambda *_: set())
+    monkeypatch.setattr("evaluation.asking.settled_answers", lambda *_: {})
+    judge(model, {"w": words})
+    assert len(script.asked) == 80
     assert {key: row["points"] for key, row in judged().items()} == {f"{n:02}": float(n % 2) for n in range(40)}
 
 
@@ -368,6 +382,8 @@ def test_the_cascade():
     assert cascade(none, failed) is failed
     assert cascade(None, full) is full
     assert cascade(None, None) is None
+    person = grade(None, "not graded: contradiction: 'B. green' names B and D")
+    assert cascade(person, full) is person, "the judge graded it before the rule had this version"
 
 
 def test_people_get_what_no_judge_can_settle():

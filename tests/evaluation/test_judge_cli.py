@@ -75,7 +75,7 @@ def hound_lover(scripted):
 
 def test_without_a_judge_nothing_is_asked(call, stored):
     told = call("words 1.0.0 --json")
-    assert told == {"graded": {"graded": 4, "ungraded": 0, "known": 0}}
+    assert told == {"graded": {"graded": 4, "ungraded": 0, "known": 0, "reason": None}}
     assert call("words 1.0.0") == "by rule: graded 0, not graded 0, known before 4\n"
     assert len(stored("grade", "response_key")) == 4
     assert len(stored()) == 4
@@ -84,7 +84,7 @@ def test_without_a_judge_nothing_is_asked(call, stored):
 def test_a_judge_grades_what_is_open(call, hound_lover, stored):
     model, script = hound_lover
     told = call(f"words 1.0.0 --judge {model.provider} --json")
-    assert told["graded"] == {"graded": 4, "ungraded": 0, "known": 0}
+    assert told["graded"] == {"graded": 4, "ungraded": 0, "known": 0, "reason": None}
     assert {name: told["judged"][name] for name in ("graded", "ungraded", "known")} == {
         "graded": 2,
         "ungraded": 0,
@@ -163,6 +163,16 @@ def test_mistakes_are_one_line(call, line, said):
     told = str(call(line))
     assert told.startswith(said)
     assert "\n" not in told
+
+
+@pytest.mark.parametrize("options", ["--scope all", "--max-cost-usd 1"])
+def test_what_is_the_judges_needs_one(options):
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    register(app)
+    done = CliRunner().invoke(app, ["grade", "words", "1.0.0", *options.split()])
+    assert done.exit_code == 2
+    assert "go with --judge" in done.output
 
 
 def test_the_command_has_an_example_and_json():

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from core.content import TextPart
 from core.question import AnswerKey, Question, Step
+from evaluation.graders import GRADERS
+from evaluation.graders.base import KeyGrader
 from evaluation.graders.judge_prompt import (
     HEAD_CHARACTERS,
     TAIL_CHARACTERS,
@@ -22,6 +24,7 @@ from evaluation.graders.judge_prompt import (
     parse_judgement,
     parts_of,
 )
+from evaluation.graders.judge_words import KIND_OF_GRADER, words_of
 from evaluation.graders.verdicts import Why
 
 ATTACKS = {
@@ -94,6 +97,9 @@ def test_a_choice_is_shown_with_its_options_and_right_letters(questions):
         ("yes_no", "yes or no"),
         ("short_text", "short answer"),
         (None, "short answer"),
+        ("spoken_qa", "spoken answer"),
+        ("ocr_substring", "text as it stands there"),
+        ("bleu_1", "long text"),
         ("a_grader_of_long_text", "long answer"),
     ],
 )
@@ -101,6 +107,23 @@ def test_each_kind_has_its_criterion(questions, grader, kind):
     shown = text_of(questions.open(accepted=("4",), grader=grader), "4")
     assert f"10 points, {kind}\n" in shown
     assert f"\n{kind}: " in shown
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_rule_has_its_criterion_in_both_languages(questions, language):
+    for entry in (one for one in GRADERS if isinstance(one.load(), KeyGrader)):
+        words = words_of(language)
+        kind = KIND_OF_GRADER[entry.name]
+        assert words[f"about_{kind}"].startswith(words[kind])
+        assert words[f"about_{kind}"] in text_of(questions.open(grader=entry.name, language=language), "4")
+
+
+def test_a_long_text_may_get_a_share_as_its_rule_gives_one(questions):
+    question = questions.open(accepted=("one two three",), grader="bleu_1")
+    assert '"points": <0 to 10>' in text_of(question, "one two")
+    reply = Judgement((StepJudgement(1, 7, "a third is missing"),)).as_reply("n")
+    assert parse_judgement(question, reply, "n").total == 7
+    assert parse_judgement(questions.open(), reply, "n").why is Why.JUDGE_PART
 
 
 def test_a_chinese_question_is_judged_in_chinese(questions):

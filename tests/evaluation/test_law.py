@@ -65,6 +65,12 @@ def points(scores=UNO):
     return law_points(scores)
 
 
+@pytest.fixture(scope="module")
+def law():
+    """The law of UNO-Bench, without an interval of alpha."""
+    return fit_law(points(), resamples=0)
+
+
 def power_law(product, scale, alpha, floor):
     return scale * product**alpha + floor
 
@@ -124,7 +130,13 @@ def test_a_new_model_is_predicted_with_its_interval():
     assert not predict(fit, SYMMETRIC, points(), 0.9, 0.9).within
 
 
-@settings(max_examples=12, deadline=None)
+def test_where_a_form_has_no_value_there_is_no_prediction():
+    form = find_form("generalised")
+    with pytest.raises(NoFit, match=r"no value at audio 0 and visual 0\.5: a score of 0 allows no negative exponent"):
+        predict(fit_form(form, points()), form, points(), 0.0, 0.5)
+
+
+@settings(max_examples=8, deadline=None)
 @given(scale=st.floats(0.2, 0.7), alpha=st.floats(0.4, 5.0), floor=st.floats(0.0, 0.3))
 def test_a_law_without_noise_is_found(scale, alpha, floor):
     omni = power_law(AUDIO * VISUAL, scale, alpha, floor)
@@ -152,18 +164,23 @@ def test_each_form_finds_what_made_the_scores(form, parameters, law):
     assert fit.rmse < 1e-8
 
 
+def test_the_order_of_models_changes_nothing(law):
+    turned = [LawPoint(model=m, audio=a, visual=v, omni=o) for m, (a, v, o) in reversed(UNO.items())]
+    assert fit_law(turned, resamples=0) == law
+    assert [point.model for point in law.points] == sorted(UNO) != list(UNO)
+
+
+@settings(max_examples=6, deadline=None)
+@given(order=st.permutations(points()))
+def test_nor_does_it_for_one_form(law, order):
+    linear = find_form("linear")
+    assert fit_form(linear, order) == law.fits["linear"]
+
+
 @settings(max_examples=4, deadline=None)
-@given(order=st.permutations(list(UNO)))
-def test_the_order_of_models_changes_nothing(order):
-    scores = {model: UNO[model] for model in order}
-    shuffled = [LawPoint(model=m, audio=a, visual=v, omni=o) for m, (a, v, o) in scores.items()]
-    assert fit_law(shuffled, resamples=5) == fit_law(points(), resamples=5)
-
-
-@settings(max_examples=8, deadline=None)
 @given(scale=st.floats(0.3, 1.0))
-def test_scaling_a_score_moves_nothing_but_the_scale(scale):
-    fit = fit_form(SYMMETRIC, points())
+def test_scaling_a_score_moves_nothing_but_the_scale(law, scale):
+    fit = law.fits["symmetric"]
     scaled = fit_form(SYMMETRIC, points({model: (scale * a, v, o) for model, (a, v, o) in UNO.items()}))
     kept = ("alpha", "b")
     assert [scaled.parameters[k] for k in kept] == pytest.approx([fit.parameters[k] for k in kept], rel=1e-5)
@@ -172,24 +189,24 @@ def test_scaling_a_score_moves_nothing_but_the_scale(scale):
 
 
 def test_the_interval_of_alpha_is_that_of_refits_and_counts_what_failed():
-    law = fit_law(points(), resamples=60, seed=3)
+    law = fit_law(points(), resamples=30, seed=3)
     alphas, few = [], 0
     ordered = np.array([UNO[model] for model in sorted(UNO)])
-    for drawn in np.random.default_rng(3).integers(9, size=(60, 9)):
+    for drawn in np.random.default_rng(3).integers(9, size=(30, 9)):
         if len(set(drawn)) < 4:
             few += 1
             continue
         audio, visual, omni = ordered[drawn].T
         tried = []
-        for alpha in (-1, 0.5, 1, 2, 4, 6):
+        for alpha in (-1, 0.5, 2, 6):
             found, _ = curve_fit(power_law, audio * visual, omni, p0=(1, alpha, 0.2), maxfev=20_000)
             tried.append((np.sum((omni - power_law(audio * visual, *found)) ** 2), found[1]))
         alphas.append(min(tried)[1])
     assert law.alpha.failed.get("too few different models", 0) == few
     assert (law.alpha.low, law.alpha.high) == pytest.approx(np.percentile(alphas, [2.5, 97.5]), abs=0.02)
-    assert law.alpha.resamples == 60
-    assert fit_law(points(), resamples=60, seed=3) == law
-    assert fit_law(points(), resamples=60, seed=4).alpha != law.alpha
+    assert law.alpha.resamples == 30
+    again, other = (fit_law(points(), resamples=5, seed=seed).alpha for seed in (3, 4))
+    assert fit_law(points(), resamples=5, seed=3).alpha == again != other
 
 
 def test_an_interval_from_too_few_refits_is_none():
@@ -204,8 +221,7 @@ def test_an_interval_from_too_few_refits_is_none():
     assert law.fits["symmetric"].q2 is None
 
 
-def test_what_goes_together_is_told():
-    law = fit_law(points(), resamples=0)
+def test_what_goes_together_is_told(law):
     assert law.correlation == pytest.approx(stats.pearsonr(AUDIO, VISUAL).statistic)
     assert "go together (r = 0.98)" in law.notes[0]
     assert law.alpha.low is None

@@ -77,7 +77,7 @@ def test_results_are_written_where_asked(tmp_path):
 
 def test_the_picture_names_every_model_and_is_the_same_each_time():
     scores = {f"{name} $x$": row for name, row in SCORES.items()}
-    law = fit_law(law_points(scores), resamples=20)
+    law = fit_law(law_points(scores), resamples=5)
     new = predict(law.fits["symmetric"], SYMMETRIC, law.points, 0.6, 0.6)
     drawn = law_picture(law, new, "newcomer")
     assert set(scores) | {"newcomer"} <= set(texts(drawn))

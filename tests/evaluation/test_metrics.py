@@ -5,11 +5,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, permutation_test, ttest_rel
+from scipy.linalg import fractional_matrix_power
+from scipy.stats import binomtest, permutation_test, t, ttest_rel
 
 from evaluation.metrics import (
     adjacent_gaps,
     compare,
+    degrees_of_freedom,
     groups_right,
     holm,
     mcnemar_p,
@@ -30,10 +32,27 @@ def array(*values):
     return np.array(values, dtype=float)
 
 
-# The same eight values in four clusters are used wherever statsmodels 0.15 gives the reference.
+# The same eight values in four clusters are used wherever regression on a constant gives the reference.
 POINTS = array(0.4, 1, 0.6, 0, 0.2, 0.9, 1, 0.3)
 DIFFERENCES = array(0.5, 0.2, -0.1, 0.4, 0, 0.3, 0.6, -0.2)
 CLUSTERS = np.array([0, 0, 1, 1, 1, 2, 3, 3])
+
+
+def regression(values, clusters):
+    """Standard error, degrees of freedom and 95% interval of a constant, by the matrices of Bell and McCaffrey (2002)."""
+    count = len(values)
+    one = np.ones((count, 1))
+    hat = one @ one.T / count
+    groups = [np.flatnonzero(clusters == name) for name in np.unique(clusters)]
+    residuals, variance, columns = values - values.mean(), 0.0, []
+    for own in groups:
+        adjust = fractional_matrix_power(np.eye(len(own)) - hat[np.ix_(own, own)], -0.5)
+        variance += (one[own].T @ adjust @ residuals[own]).item() ** 2 / count**2
+        columns.append((np.eye(count) - hat)[:, own] @ adjust @ one[own] / count)
+    eigenvalues = np.linalg.eigvalsh(np.hstack(columns).T @ np.hstack(columns))
+    degrees = eigenvalues.sum() ** 2 / np.square(eigenvalues).sum()
+    error = math.sqrt(variance)
+    return error, degrees, t.interval(0.95, degrees, values.mean(), error)
 
 
 class TestWilson:
@@ -58,11 +77,24 @@ class TestWilson:
 
 class TestMean:
     def test_partial_points_have_the_interval_of_cluster_robust_regression(self):
-        # From statsmodels, OLS on a constant with cov_type "cluster", these groups and Student's t.
         found = mean_of(POINTS, CLUSTERS)
-        assert standard_error(POINTS, CLUSTERS) == pytest.approx(0.14252193, abs=1e-8)
-        assert (found.low, found.high) == pytest.approx((0.09643162, 1.0), abs=1e-8)  # cut at 1; there it is 1.0036
+        error, degrees, (low, high) = regression(POINTS, CLUSTERS)
+        assert standard_error(POINTS, CLUSTERS) == pytest.approx(error)
+        assert degrees_of_freedom(8, CLUSTERS) == pytest.approx(degrees)
+        assert (found.low, found.high) == pytest.approx((low, min(high, 1)))
         assert (found.method, found.count, found.clusters) == ("t", 8, 4)
+
+    @given(st.lists(st.integers(0, 5), min_size=2, max_size=25).filter(lambda codes: len(set(codes)) > 1))
+    def test_clusters_of_any_sizes_have_the_degrees_of_freedom_of_the_matrices(self, codes):
+        degrees = degrees_of_freedom(len(codes), np.array(codes))
+        assert degrees == pytest.approx(regression(np.arange(len(codes)) ** 2.0, np.array(codes))[1])
+        assert 1 - 1e-9 <= degrees <= len(set(codes)) - 1 + 1e-9
+
+    def test_clusters_of_equal_size_have_the_usual_correction(self):
+        codes = np.repeat(np.arange(4), 2)
+        totals = (POINTS - POINTS.mean()).reshape(4, 2).sum(axis=1)
+        assert standard_error(POINTS, codes) == pytest.approx(math.sqrt(4 / 3 * np.square(totals).sum()) / 8)
+        assert degrees_of_freedom(8, codes) == pytest.approx(3)
 
     def test_a_cluster_for_each_value_is_the_usual_standard_error(self):
         assert standard_error(POINTS) == pytest.approx(POINTS.std(ddof=1) / math.sqrt(8))
@@ -95,6 +127,11 @@ class TestMean:
             assert (found.low, found.high) == pytest.approx(wilson(values.mean() * count, count))
             assert found.method == "wilson"
 
+    def test_clusters_that_do_not_differ_have_an_interval_all_the_same(self):
+        # Each cluster has the mean 0.5: nothing is known of how far clusters lie apart, and that is no certainty.
+        found = mean_of(array(0.2, 0.8, 0.3, 0.7), np.array([0, 0, 1, 1]))
+        assert (found.low, found.high) == pytest.approx(wilson(1, 2))
+
     def test_no_values_have_no_mean(self):
         assert mean_of(array()) is None
         assert standard_error(array()) is None
@@ -123,14 +160,22 @@ class TestMean:
         assert 0.92 <= honest / 400 <= 0.995
         assert naive / 400 < 0.85
 
+    def test_it_covers_the_truth_where_one_cluster_is_as_large_as_all_others(self):
+        draw, held = rng(3), 0
+        code = np.concatenate([np.zeros(60, dtype=int), np.arange(1, 61)])
+        for _ in range(400):
+            values = draw.beta(0.5, 0.5, 61)[code]
+            found = mean_of(draw.binomial(10, values) / 10, code)
+            held += found.low <= 0.5 <= found.high
+        assert held / 400 >= 0.93  # with t(G - 1) and the correction G / (G - 1) it is .62
+
 
 class TestCompare:
     def test_it_has_the_interval_of_cluster_robust_regression(self):
-        # statsmodels, as above, with the differences as what is explained.
         first = np.maximum(DIFFERENCES, 0)
         found = compare(first, first - DIFFERENCES, CLUSTERS, rng())
         assert found.value == pytest.approx(0.2125)
-        assert (found.low, found.high) == pytest.approx((0.00820049, 0.41679951), abs=1e-8)
+        assert (found.low, found.high) == pytest.approx(regression(DIFFERENCES, CLUSTERS)[2])
         assert (found.test, found.pairs, found.clusters) == ("sign_flip", 8, 4)
 
     def test_without_clusters_it_is_the_paired_t_interval(self):
@@ -159,6 +204,18 @@ class TestCompare:
         apart = compare(same, 1 - same, np.arange(20), rng())
         assert apart.high == 1.0
         assert 0.6 < apart.low < 1
+
+    def test_differences_that_cancel_in_each_cluster_are_no_certainty(self):
+        first = array(1, 0, 1, 0, 1, 0)
+        found = compare(first, 1 - first, np.array([0, 0, 1, 1, 2, 2]), rng())
+        unseen = wilson(0, 3)[1]
+        assert (found.value, found.low, found.high) == pytest.approx((0, -unseen, unseen))
+        assert found.smallest_visible is None
+
+    def test_a_difference_beyond_all_points_is_never_called_visible(self):
+        found = compare(array(1, 0, 1, 0, 1, 0), array(0, 1, 0, 1, 0, 1), np.arange(6), rng())
+        assert smallest_visible(0.45, 6, 5) > 1
+        assert found.smallest_visible is None
 
     def test_one_item_and_none(self):
         one = compare(array(1), array(0), np.array([0]), rng())
@@ -193,6 +250,12 @@ class TestSignFlips:
         assert sign_flip_p(totals, rng(9)) == pytest.approx(theirs, abs=0.02)
         assert sign_flip_p(totals, rng(9)) == sign_flip_p(totals, rng(9))
 
+    @pytest.mark.parametrize("size", [1, 1 / 3, 1 / 30, 2 / 70])
+    def test_the_unit_of_the_totals_changes_nothing(self, size):
+        totals = size * array(*[1] * 15, *[-1] * 5)
+        # Of 2^20 patterns of equal sizes: the binomial, 0.0414; Monte Carlo error is .002.
+        assert sign_flip_p(totals, rng()) == pytest.approx(binomtest(15, 20).pvalue, abs=0.008)
+
     def test_the_ends(self):
         assert sign_flip_p(np.zeros(40), rng()) == 1.0
         assert sign_flip_p(np.ones(40), rng()) == 1 / 10_000
@@ -220,15 +283,17 @@ class TestSmallestVisible:
         [(6, 3.5139036), (20, 2.9535849), (100, 2.8291171)],
     )
     def test_it_is_that_of_statsmodels(self, clusters, errors):
-        assert smallest_visible(0.03, clusters) == pytest.approx(0.03 * errors, rel=1e-5)
+        assert smallest_visible(0.03, clusters, clusters - 1) == pytest.approx(0.03 * errors, rel=1e-5)
 
-    def test_one_cluster_shows_nothing(self):
-        assert smallest_visible(0.03, 1) is None
+    def test_clusters_too_few_for_any_small_p_show_nothing(self):
+        for clusters in range(1, 9):
+            least = sign_flip_p(np.ones(clusters), rng())
+            assert (smallest_visible(0.03, clusters, clusters - 1) is None) == (least > 0.05)
 
     def test_such_a_difference_is_found_four_times_of_five(self):
         draw, found = rng(4), 0
         for _ in range(400):
-            differences = draw.normal(smallest_visible(1 / math.sqrt(20), 20), 1, 20)
+            differences = draw.normal(smallest_visible(1 / math.sqrt(20), 20, 19), 1, 20)
             found += ttest_rel(differences, np.zeros(20)).pvalue < 0.05
         assert 0.74 <= found / 400 <= 0.86
 
@@ -277,6 +342,10 @@ class TestRankings:
             rank_intervals(many, np.repeat(np.arange(20), 10), rng())[0]
             == rank_intervals(points, np.arange(20), rng())[0]
         )
+
+    def test_one_cluster_leaves_every_rank_open(self):
+        points = np.array([[1.0, 1.0], [0.0, 0.5], [0.5, 0.5]])
+        assert rank_intervals(points, np.array([4, 4]), rng()) == [(1, 3)] * 3
 
     def test_a_model_that_a_resample_misses_keeps_its_mean(self):
         points = np.array([[1.0, *[np.nan] * 9], [0.0] * 10])

@@ -77,6 +77,7 @@ def serving(app):
     server = uvicorn.Server(config)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
+    listening.listen(128)  # a caller that is quicker than the server waits for it
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     try:
@@ -475,7 +476,7 @@ class TestStarting:
         async def call():
             api = OmniAPI("m", base_url=running[1])
             await api.generate([ChatMessageUser(content="Hello")], [], "none", GenerateConfig())
-            client = api._transport._client
+            (client,) = api._transport._idle
             await api.aclose()
             await api.aclose()
             return client.is_closed
@@ -504,7 +505,7 @@ class TestFromQuestionToStoredAnswer:
             server.replies = list(replies)
             media = {f"{kind}_1": library.add(data).media_ref for kind, data in small_media.items()}
             item = put("item", questions.choice("<image_1> and <audio_1>: which?", media=media))
-            usual = {"arguments": {"base_url": running[1], "api_key": "sk-9"}, "generate": {"max_retries": 0}}
+            usual = {"arguments": {"base_url": running[1], "api_key": "sk-9-secret"}, "generate": {"max_retries": 0}}
             model = ModelSpec(name="omni", provider="interplay-omni/m", family="omni", **usual | fields)
             asker().ask(list(plan([model], [item], [FULL])))
             (row,) = stored()
@@ -536,7 +537,7 @@ class TestFromQuestionToStoredAnswer:
     @pytest.mark.parametrize(
         ("reply", "state"),
         [
-            (whole({"error": {"message": "key sk-9 is wrong"}}, 401), "api_error"),
+            (whole({"error": {"message": "key sk-9-secret is wrong"}}, 401), "api_error"),
             ((200, {"content-type": "application/json"}, [b"<html>"]), "unparsed"),
         ],
     )
@@ -544,7 +545,7 @@ class TestFromQuestionToStoredAnswer:
         row = store(reply, endpoint="openai")
         assert (row["state"], row["answer"]) == (state, None)
         assert row["error"]
-        assert "sk-9" not in row["error"]
+        assert "sk-9-secret" not in row["error"]
 
 
 def test_importing_the_rows_loads_no_http_client():

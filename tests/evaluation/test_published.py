@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from core.errors import UnknownName
@@ -264,12 +264,17 @@ def test_a_changed_cell_touches_only_the_checks_that_rest_on_it(name, at, thousa
 @pytest.mark.parametrize("name", ["uno", "omniplay"])
 @settings(max_examples=30, deadline=None)
 @given(at=st.integers(0, 10_000))
+@example(at=611)
 def test_an_absurd_cell_fails_every_check_that_rests_on_it(name, at):
     changed, place = mutate(published(name, law=False), at, Decimal(1000))
     concerned = [one for one in check_paper(changed) if place in one.cells]
     for one in concerned:
-        # A mean may lie any way above that of the middle values.
-        assert one.verdict == ("reproduces" if one.check == "trimmed_mean" and place[2] == "mean" else "does not"), one
+        # A mean may lie any way above that of the middle values; whoever scores as one anchor is at 0 or 100 percent,
+        # wherever the other anchor lies.
+        is_mean = one.check == "trimmed_mean" and place[2] == "mean"
+        is_anchored = place[1].endswith(("Human", "Random")) and float(one.printed) in {0, 100}
+        if not is_anchored:
+            assert one.verdict == ("reproduces" if is_mean else "does not"), one
 
 
 def test_a_changed_digit_fails_what_it_should():

@@ -196,6 +196,41 @@ class TestCells:
         ]  # fmt: skip
 
 
+class TestLeaderboard:
+    def test_it_says_when_models_are_graded_on_different_questions(self, questions, build):
+        asked = {f"c{n}": questions.choice() for n in range(4)}
+        found = build(asked, [*rows(1.0, 1.0, 0.0, 0.0, model="a"), *rows(1.0, 1.0, None, model="b")])
+        board = found.table("leaderboard")
+        assert [(row.label, row.cells[0].text, row.cells[1].graded) for row in board.rows] == [
+            ("b", "1", 2),
+            ("a", "2", 4),
+        ]
+        assert "Of 4 questions 2 are graded for every model" in board.note
+
+    def test_and_not_when_they_are_graded_on_the_same(self, questions, build):
+        asked = {f"c{n}": questions.choice() for n in range(4)}
+        found = build(asked, [*rows(1.0, 1.0, None, model="a"), *rows(1.0, 0.0, None, None, model="b")])
+        assert "graded for every model" not in found.table("leaderboard").note
+
+    def test_models_with_the_same_points_share_a_rank(self, questions, build):
+        asked = {f"s{n}": questions.steps() for n in range(3)}
+        found = build(
+            asked, [*rows(0.1, 0.2, 0.3, revision="s", model="a"), *rows(0.3, 0.2, 0.1, revision="s", model="b")]
+        )
+        assert [row.cells[0].text for row in found.table("leaderboard").rows] == ["1", "1"]
+
+    def test_one_item_and_one_model(self, questions, build):
+        found = build({"c0": questions.choice()}, rows(1.0))
+        assert [cell.text for cell in found.table("leaderboard").rows[0].cells[::2]] == ["1", "1"]
+        assert found.table("neighbours") is None
+
+    def test_one_item_does_not_settle_who_is_better(self, questions, build):
+        found = build({"c0": questions.choice()}, [*rows(1.0, model="a"), *rows(0.0, model="b")])
+        assert [row.cells[2].text for row in found.table("leaderboard").rows] == ["1 to 2", "1 to 2"]
+        (gap,) = found.table("neighbours").rows
+        assert [cell.text for cell in gap.cells[1:]] == ["1.000", "1.000", "-", "no"]
+
+
 class TestItems:
     @pytest.mark.parametrize(
         ("types", "kind"),
@@ -231,11 +266,18 @@ class TestItems:
             for material in session.exec(select(Material).where(Material.modality == "audio")):
                 material.audio_type = "environment"
             revisions = session.exec(select(ItemRevision)).all()
-            names = {item.id: item.name for item in session.exec(select(Item))}
+            stored = session.exec(select(Item).order_by(Item.name)).all()
+            names = {item.id: item.name for item in stored}
+            for item, group in zip(stored, ("pair", "pair", "half of one", None), strict=True):
+                item.twin_group = group
             found = item_facts(session, [one.id for one in revisions])
             assert [found[one.id].name for one in revisions] == [names[one.item_id] for one in revisions]
             assert [found[one.id].question for one in revisions] == [one.as_question() for one in revisions]
         assert {(one.scope, one.sound) for one in found.values()} == {("omni", "environment")}
+        # A group of which the report has one member alone is none there.
+        by_name = sorted(found.values(), key=lambda one: one.name)
+        assert [one.twin_group for one in by_name] == ["pair", "pair", None, None]
+        assert by_name[0].cluster == by_name[1].cluster
 
     def test_attributes(self, questions):
         media = {"audio_1": questions.media_ref("audio"), "video_1": questions.media_ref("video")}

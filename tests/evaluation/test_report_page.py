@@ -191,6 +191,21 @@ class TestFigures:
         text = drawn.decode()
         assert all(model in text for model in ("human", "b$x$"))
 
+    @pytest.mark.filterwarnings("error")
+    def test_names_of_any_length_and_script_fit_in(self, drawable):
+        names = {
+            "a": "vllm/Qwen/Qwen3-Omni-30B-A3B-Instruct\n" + "c" * 400,
+            "b$x$": "通义千问-全模态 <b>&amp;</b>",
+            "human": "_person",
+        }
+        text = drawable.model_dump_json()
+        for name, other in names.items():
+            text = text.replace(json.dumps(name), json.dumps(other))
+        named = Report.model_validate_json(text)
+        for draw in FIGURES.values():
+            shown = {one.text.lstrip("\u200b") for one in ElementTree.fromstring(draw(named)).iter() if one.text}
+            assert {"vllm/Qwen/Qwen3-Omni-…ccccccccccccccccccccc", names["b$x$"], "_person"} <= shown
+
     def test_the_order_of_cells_changes_nothing(self, drawable):
         turned = drawable.model_copy(update={"cells": tuple(reversed(drawable.cells))})
         assert points_figure(turned) == points_figure(drawable)
@@ -209,6 +224,10 @@ class TestFigures:
         ungraded = cell("a", points=None, low=None, high=None, graded=0, reason="no answer is graded")
         assert points_figure(report(ungraded)) is None
         assert points_figure(report(ungraded, cell("b")))
+        unsettled = cell("a", kind="open", points=None, low=None, high=None, graded=0, answered=99, chance=None)
+        assert "accuracy, percent" in points_figure(report(unsettled, cell("a"))).decode()
+        lost = table("drops", ["full", "text only"], ["a", number(None), number(None, answered=3)])
+        assert drops_figure(report(ungraded, tables=(lost,))) is None
 
     def test_without_data_there_is_no_figure(self):
         for draw in (leaderboard_figure, radar_figure, drops_figure):

@@ -60,9 +60,15 @@ class Recount:
     def __init__(self, document):
         self.items = {item["revision_id"]: item for item in document["items"]}
         self.answers = [self.items[answer["revision_id"]] | answer for answer in document["answers"]]
+        self.places = {}
+        for place, answer in enumerate(self.answers):
+            for name, value in answer.items():
+                if isinstance(value, str):
+                    self.places.setdefault((name, value), set()).add(place)
 
     def chosen(self, selection):
-        return [one for one in self.answers if all(one[name] in values for name, values in selection.items())]
+        either = [set().union(*(self.places.get((name, one), ()) for one in selection[name])) for name in selection]
+        return [self.answers[place] for place in sorted(set.intersection(*either))]
 
     def value(self, answer, measure):
         if answer["points"] is None or measure == "points":

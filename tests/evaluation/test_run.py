@@ -6,7 +6,7 @@ from core.errors import UnknownName
 from evaluation.asking import Asker
 from evaluation.conditions import STANDARD
 from evaluation.models.catalogue import Price, find_models
-from evaluation.run import Order, count_pending, evaluate, release_revisions, report_release
+from evaluation.run import Order, count_pending, evaluate, forget, release_revisions, report_release
 from evaluation.solve import plan
 from warehouse.tables import Run, RunStatus
 
@@ -57,11 +57,11 @@ def test_a_second_call_does_nothing(zoo):
 
 def test_what_is_missing_is_counted_and_asked(zoo):
     both = order(zoo, conditions=["full", "text_only"])
-    assert count_pending(zoo, "zoo", "1.0.0", both) == 8
+    assert count_pending(zoo, "zoo", "1.0.0", both).questions == 8
     evaluate(zoo, "zoo", "1.0.0", order(zoo))
-    assert count_pending(zoo, "zoo", "1.0.0", both) == 4
+    assert count_pending(zoo, "zoo", "1.0.0", both).questions == 4
     assert evaluate(zoo, "zoo", "1.0.0", both).solved.asked == 4
-    assert count_pending(zoo, "zoo", "1.0.0", both) == 0
+    assert count_pending(zoo, "zoo", "1.0.0", both).questions == 0
 
 
 def test_it_leaves_a_run_without_secrets(zoo):
@@ -122,3 +122,25 @@ def test_a_budget_leaves_questions_unasked(zoo):
     dear = keen.model_copy(update={"price": Price(input=1000, output=1000)})
     done = evaluate(zoo, "zoo", "1.0.0", Order([dear], ["full"], budget_usd=1.0))
     assert 0 < done.solved.asked < 4 == done.solved.asked + done.solved.left
+
+
+def test_a_forgotten_model_is_in_no_report_until_it_is_asked_again(zoo):
+    evaluate(zoo, "zoo", "1.0.0", order(zoo, "keen", "deaf"))
+    forget(zoo, "zoo", "1.0.0", ["deaf"])
+    assert {model for model, _ in points(zoo)} == {"keen"}
+    with pytest.raises(UnknownName, match="unknown model of that release's reports 'deaf'"):
+        forget(zoo, "zoo", "1.0.0", ["deaf"])
+    done = evaluate(zoo, "zoo", "1.0.0", order(zoo, "deaf"))
+    assert done.solved.asked == 0
+    assert {model for model, _ in points(zoo)} == {"keen", "deaf"}
+
+
+def test_settings_under_which_nothing_was_answered_are_no_model_beside_those_that_work(zoo, scripted):
+    broken, _ = scripted(lambda text, count: ValueError("wrong address"), name="mended")
+    working, _ = scripted("Answer: A", name="mended")
+    evaluate(zoo, "zoo", "1.0.0", Order([broken], ["full"]))
+    assert set(points(zoo)) == {("mended", "full")}
+    assert points(zoo)["mended", "full"] is None
+    evaluate(zoo, "zoo", "1.0.0", Order([working], ["full"]))
+    assert set(points(zoo)) == {("mended", "full")}
+    assert points(zoo)["mended", "full"] is not None

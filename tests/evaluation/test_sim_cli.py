@@ -104,7 +104,9 @@ def test_it_serves_prints_settings_that_fit_a_project_and_ends_with_ctrl_c(start
     told = "".join(iter(process.stdout.readline, "Ctrl-C stops it.\n"))
     address = re.search(r"http://\S+/v1", told).group()
     table = tomllib.loads(told[told.index("[models.") :])["models"]
-    (model,) = find_models(list(table), table)
+    models = find_models(list(table), table)
+    assert [model.name for model in models] == list(BUILT_IN)
+    model = models[0]
     assert (model.name, model.provider) == ("perfect", "interplay-omni/perfect")
     assert (model.endpoint, dict(model.arguments)) == ("serve-sim", {"base_url": address, "api_key": "KEY"})
     assert answer(address, "deaf", authorization="Bearer right").json()["choices"][0]["message"]["content"] == "none"
@@ -123,6 +125,7 @@ def test_members_of_a_file_and_a_gallery_are_served_and_told_as_json(started, wr
     document = json.loads("".join([*lines, "}"]))
     assert document["models"] == ["my/model", "slow"]
     assert tomllib.loads(document["settings"])["models"]["my/model"]["provider"] == "interplay-omni/my/model"
+    assert list(tomllib.loads(document["settings"])["models"]) == ["my/model", "slow"]
     assert answer(document["base_url"], "my/model").status_code == 200
     process.send_signal(signal.SIGINT)
     assert process.wait() == 0

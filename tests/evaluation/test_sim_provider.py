@@ -161,7 +161,7 @@ def test_a_failed_call_fails_again_when_asked_anew(gallery_file, messages):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, "gallery=FILE"),
+        ({}, "needs the argument gallery"),
         ({"gallery": "nowhere.npz"}, "no gallery"),
         ({"gallery": True, "percepton": 1}, "'anna': unknown knob 'percepton'; did you mean 'perception'"),
     ],

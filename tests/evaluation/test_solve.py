@@ -214,7 +214,8 @@ class TestFailures:
         model, script = scripted(lambda text, count: RuntimeError("429 busy"), generate=generate)
         asker().ask(units([model], items[:1]))
         assert len(script.asked) == attempts
-        assert stored()[0]["error"] == f"RuntimeError: 429 busy (after {attempts} attempts)"
+        tried = f" (after {attempts} attempts)" if attempts > 1 else ""
+        assert stored()[0]["error"] == f"RuntimeError: 429 busy{tried}"
 
     def test_patience_is_bounded_and_a_model_s_own_settings_win(self, items, scripted, asker):
         told = {

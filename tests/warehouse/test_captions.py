@@ -96,6 +96,11 @@ class Studio:
 
 
 @pytest.fixture
+def database(shared_database):
+    return shared_database
+
+
+@pytest.fixture
 def studio(database, run_id, clock):
     return Studio(database, run_id, clock)
 
@@ -139,10 +144,20 @@ class TestVersions:
         proposal = Proposal(studio.image.id, CaptionKind.CAPTION, "en", "x", "keen", "f" * 64, "k", studio.run_id)
         with studio.database.session() as session:
             answer = session.exec
-            # It is not there yet when this process looks.
-            monkeypatch.setattr(session, "exec", lambda query: answer(query.where(col(Caption.id) == "nothing")))
+
+            def not_yet(query):
+                # It is not there when this process looks, but when it writes.
+                monkeypatch.setattr(session, "exec", answer)
+                return answer(query.where(col(Caption.id) == "nothing"))
+
+            monkeypatch.setattr(session, "exec", not_yet)
             assert propose_caption(session, proposal) is None
         assert studio.states() == {"A cat.": PROPOSED}
+
+    def test_what_the_database_refuses_for_another_reason_is_not_taken_for_known(self, studio):
+        nowhere = Proposal("nothing", CaptionKind.CAPTION, "en", "x", "keen", "f" * 64, "k", studio.run_id)
+        with pytest.raises(IntegrityError), studio.database.session() as session:
+            propose_caption(session, nowhere)
 
     def test_languages_and_kinds_are_accepted_apart(self, studio):
         studio.accept(studio.propose("A cat."))
@@ -262,8 +277,8 @@ class TestAcceptingAll:
         other = studio.propose("A cow.", model="hasty")
         assert all_at_once(studio) == ([], ["A cow."])
         studio.reject(other)
-        studio.edit(first, "A cat.")
-        assert all_at_once(studio) == (["A cat."], [])
+        studio.edit(studio.edit(first, "A cat."), "A black cat.", by="max")
+        assert all_at_once(studio) == (["A black cat."], [])
 
     def test_it_needs_the_role(self, studio):
         with pytest.raises(NotAllowed):
@@ -363,7 +378,7 @@ class TestFiles:
 
     def test_a_file_that_is_no_text(self, studio, tmp_path):
         (file := tmp_path / "x.jsonl").write_bytes(b"\xff\xfe\x00")
-        with pytest.raises(BadCaptionFile, match="JSON lines in UTF-8"):
+        with pytest.raises(BadCaptionFile, match="must be text in UTF-8"):
             take(studio, file)
         with pytest.raises(BadCaptionFile, match="choose another place"):
             write_lines(tmp_path / "none" / "x.jsonl", [])

@@ -8,6 +8,9 @@ from warehouse.guards import ImmutableRow, StateWrittenDirectly
 from warehouse.items import Draft, create_item
 from warehouse.lifecycle import Action, Advance, advance
 from warehouse.tables import (
+    Caption,
+    CaptionKind,
+    CaptionState,
     Decision,
     Event,
     Item,
@@ -47,6 +50,8 @@ def item(database, run_id) -> Item:
                 idempotency_key="k",
             )
         )
+        words = {"kind": CaptionKind.CAPTION, "language": "en", "text": "Apples.", "author": "ann", "by_person": True}
+        session.add(Caption(material_id="m", **words))
         for name in ("open", "closed"):
             session.add(Release(id=name, name=name, version="1.0.0", run_id=run_id))
             session.flush()
@@ -74,7 +79,22 @@ def test_history_is_never_changed(database, item, table, column, value):
         assert value not in session.exec(select(getattr(table, column))).all()
 
 
-@pytest.mark.parametrize("table", [Event, ItemRevision, RevisionMedia, Verdict])
+@pytest.mark.parametrize(("column", "value"), [("text", "Pears."), ("author", "eve"), ("language", "zh")])
+def test_of_a_caption_only_the_state_changes(database, item, column, value):
+    told = "only the state changes; write a new version with captions.edit_caption"
+    with pytest.raises(ImmutableRow, match=told), database.session() as session:
+        caption = session.exec(select(Caption)).one()
+        caption.state = CaptionState.ACCEPTED
+        setattr(caption, column, value)
+    with database.session() as session:
+        caption = session.exec(select(Caption)).one()
+        assert (caption.text, caption.author, caption.language, caption.state) == ("Apples.", "ann", "en", "proposed")
+        caption.state = CaptionState.ACCEPTED
+    with database.reading() as session:
+        assert session.exec(select(Caption.state)).one() is CaptionState.ACCEPTED
+
+
+@pytest.mark.parametrize("table", [Event, ItemRevision, RevisionMedia, Verdict, Caption])
 def test_history_is_never_deleted(database, item, table):
     with pytest.raises(ImmutableRow, match=f"{table.__name__} rows are never deleted"), database.session() as session:
         session.delete(session.exec(select(table)).first())
@@ -83,13 +103,13 @@ def test_history_is_never_deleted(database, item, table):
 
 
 @pytest.mark.parametrize("statement", [delete, lambda table: update(table).values(**{CHANGES_BY_TABLE[table]: "x"})])
-@pytest.mark.parametrize("table", [Event, ItemRevision, RevisionMedia, Verdict, ReleaseItem, Release])
+@pytest.mark.parametrize("table", [Event, ItemRevision, RevisionMedia, Verdict, ReleaseItem, Release, Caption])
 def test_statements_in_bulk_cannot_do_it_either(database, item, table, statement):
     with pytest.raises(ImmutableRow, match="in bulk"), database.session() as session:
         session.exec(statement(table))
 
 
-CHANGES_BY_TABLE = {table: column for table, column, _ in CHANGES} | {Release: "name"}
+CHANGES_BY_TABLE = {table: column for table, column, _ in CHANGES} | {Release: "name", Caption: "text"}
 
 
 def test_a_row_that_is_written_with_its_own_values_is_not_changed(database, item):

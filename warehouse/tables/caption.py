@@ -25,7 +25,7 @@ class CaptionState(StrEnum):
 
 
 class Caption(SQLModel, table=True):
-    """One version of a material's words. Its text never changes: an edit is a new version, `based_on_id` the old one.
+    """One version of a material's words. Only its state changes: an edit is a new version, `based_on_id` the old one.
 
     `language` is that of the questions in which the words stand, as its primary subtag ('zh' of 'zh-CN'). `author` is
     a user's name, or with `by_person` false a model's; then `model_fingerprint` says under which parameters it was

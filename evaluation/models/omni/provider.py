@@ -5,6 +5,7 @@ are those of `evaluation.delivery.deliver`, made for the same endpoint.
 """
 
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 
 from inspect_ai.model import (
@@ -35,6 +36,8 @@ from evaluation.models.omni.wire import request_body
 # As Inspect AI waits between attempts.
 _FIRST_WAIT_S = 3
 _LONGEST_WAIT_S = 30 * 60
+# How long a server that never answered is tried for, by all calls together.
+_STARTING_S = 10.0
 _BUSY = 429
 _PASSING = frozenset({408, 409, 425})
 _NEVER = frozenset({501, 505})
@@ -64,9 +67,11 @@ class OmniAPI(ModelAPI):
         address = base_url or row.base_url
         if address is None or not address.startswith(("http://", "https://")):
             had = "has no address of its own" if address is None else f"cannot be reached at {address!r}"
-            raise BadAddress(f"endpoint {row.name!r} {had}; give the argument base_url, as 'http://localhost:8000/v1'")
+            give = "give the argument base_url ('inspect eval': --model-base-url), as 'http://localhost:8000/v1'"
+            raise BadAddress(f"endpoint {row.name!r} {had}; {give}")
         super().__init__(model_name, address, api_key, [row.key_variable] if row.key_variable else [], config)
         self._transport = Transport(address, _authorization(self.api_key, row), most_reply_bytes)
+        self._first_missed_s: float | None = None
 
     async def generate(
         self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig
@@ -91,6 +96,11 @@ class OmniAPI(ModelAPI):
 
     def should_retry(self, ex: Exception) -> bool | RetryDecision:
         """What may pass: an overloaded or failing server, a broken or missing connection; nothing that it refused."""
+        if isinstance(ex, EndpointUnreachable) and not self._transport.was_reached:
+            # Nobody has ever been there: a wrong address, or a server that is not up, and not one that is busy.
+            if self._first_missed_s is None:
+                self._first_missed_s = monotonic()
+            return RetryDecision(retry=monotonic() - self._first_missed_s < _STARTING_S)
         if isinstance(ex, EndpointUnreachable | BrokenStream):
             return RetryDecision.transient()
         if not isinstance(ex, EndpointRefused) or ex.code == _SPENT:

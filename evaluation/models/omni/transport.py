@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -19,7 +21,9 @@ from evaluation.models.omni.errors import (
 from evaluation.models.omni.reply import Reply, excerpt, parse, told_error
 
 MOST_REPLY_BYTES = 16 << 20
+_ENCODED_AT_ONCE_CHARACTERS = 1 << 20
 _MOST_ERROR_BYTES = 64 << 10
+_NOT_FOUND = 404
 # A large request takes its time to go out, a model to begin; Inspect AI's attempt_timeout bounds the whole.
 _TIMEOUT = httpx.Timeout(600.0, connect=60.0, pool=None)
 # Inspect AI bounds the calls at once; a pool of its own limit would only make calls wait in the dark.
@@ -27,7 +31,14 @@ _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
 
 
 class Transport:
-    """Calls of one server; a client for each event loop, closed by `aclose`."""
+    """Calls of one server, closed by `aclose`.
+
+    Each call in flight has a client, so a connection, of its own: httpx's pool looks at all its connections whenever
+    one of them changes, which at 64 calls at once takes longer than everything else that a call needs.
+
+    Attributes:
+        was_reached: Whether anybody was there yet.
+    """
 
     def __init__(self, base_url: str, headers: Mapping[str, str], most_bytes: int, clock: Clock = utc_now) -> None:
         self._url = base_url.rstrip("/") + "/chat/completions"
@@ -35,7 +46,9 @@ class Transport:
         self._headers = {"content-type": "application/json", "accept-encoding": "identity", **headers}
         self._most = most_bytes
         self._clock = clock
-        self._client: httpx.AsyncClient | None = None
+        self._ssl: ssl.SSLContext | None = None
+        self._idle: list[httpx.AsyncClient] = []
+        self.was_reached = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def ask(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> Reply:
@@ -47,13 +60,16 @@ class Transport:
             BrokenStream: The stream ended before the answer did.
             MalformedReply, ReplyTooLong: What came is no answer, or too much of it.
         """
+        is_small = _characters(body) < _ENCODED_AT_ONCE_CHARACTERS
         # Media of hundreds of megabytes are written out beside the loop.
-        data = await asyncio.to_thread(_encoded, body)
+        data = _encoded(body) if is_small else await asyncio.to_thread(_encoded, body)
         reply = Reply(self._most)
         try:
-            async with self._opened().stream(
-                "POST", self._url, content=data, headers={**self._headers, **headers}
-            ) as found:
+            async with (
+                self._opened() as client,
+                client.stream("POST", self._url, content=data, headers={**self._headers, **headers}) as found,
+            ):
+                self.was_reached = True
                 if not found.is_success:
                     raise await self._refused(found)
                 # Some servers answer a request for a stream with a whole body.
@@ -62,6 +78,7 @@ class Transport:
                 else:
                     reply.take(parse(await _whole(found, self._most), "the server's reply"), "message")
         except httpx.HTTPError as error:
+            self.was_reached |= not isinstance(error, httpx.ConnectError)
             # Whatever follows the end of an answer (its usage) may be lost.
             if reply.finish_reason is None:
                 raise self._unreachable(error) from error
@@ -71,19 +88,30 @@ class Transport:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        client, self._client = self._client, None
-        if client is not None and self._loop is asyncio.get_running_loop():
-            await client.aclose()
+        clients, self._idle = self._idle, []
+        if self._loop is asyncio.get_running_loop():
+            for client in clients:
+                await client.aclose()
 
-    def _opened(self) -> httpx.AsyncClient:
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[httpx.AsyncClient]:
         loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
+        if self._loop is not loop:
             # Connections belong to the loop that made them; those of a loop that is gone went with it.
-            # Certificates take a tenth of a second to load, and plain HTTP has none; redirects are never followed.
-            verify = self._url.startswith("https:")
-            self._client = httpx.AsyncClient(timeout=_TIMEOUT, limits=_LIMITS, follow_redirects=False, verify=verify)
-            self._loop = loop
-        return self._client
+            self._idle, self._loop = [], loop
+        idle = self._idle
+        client = idle.pop() if idle else self._new_client()
+        try:
+            yield client
+        finally:
+            idle.append(client)
+
+    def _new_client(self) -> httpx.AsyncClient:
+        if self._ssl is None:
+            # Certificates take a tenth of a second to load, and plain HTTP has none.
+            self._ssl = httpx.create_ssl_context(verify=self._url.startswith("https:"))
+        # Redirects are never followed.
+        return httpx.AsyncClient(timeout=_TIMEOUT, limits=_LIMITS, follow_redirects=False, verify=self._ssl)
 
     async def _refused(self, found: httpx.Response) -> EndpointRefused:
         data = await _whole(found, _MOST_ERROR_BYTES, cut=True)
@@ -92,7 +120,10 @@ class Transport:
         except MalformedReply:
             told = {"error": excerpt(data) or found.reason_phrase}
         wait_s = retry_after_s(found.headers, self._clock())
-        return told_error(told.get("error", told), found.status_code, wait_s)
+        error = told_error(told.get("error", told), found.status_code, wait_s)
+        if found.status_code == _NOT_FOUND and "/v1" not in self._url:
+            return EndpointRefused(f"{error}; should 'base_url' end in /v1?", _NOT_FOUND, error.code)
+        return error
 
     async def _read_stream(self, found: httpx.Response, reply: Reply) -> None:
         async for line in _lines(found, self._most):
@@ -127,6 +158,15 @@ def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
         return max(0.0, (parsedate_to_datetime(said) - now).total_seconds())
     except (ValueError, TypeError):
         return None
+
+
+def _characters(value: Any) -> int:
+    """Characters of all texts in a JSON value, its keys aside."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(map(_characters, value.values()))
+    return sum(map(_characters, value)) if isinstance(value, list | tuple) else 0
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:

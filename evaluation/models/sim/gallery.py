@@ -20,6 +20,7 @@ _THUMBNAIL_PX = 16
 # Photos in a grid carry a number in their corner, so the rim of a photo does not count.
 _RIM = 0.15
 _LEAST_LIKENESS = 0.8
+_MEND = "'interplay demo' writes one, demo-project/gallery.npz"
 
 
 class BadGallery(InterplayError):
@@ -104,9 +105,9 @@ class Gallery:
                     voices=arrays["voices"],
                 )
         except FileNotFoundError as error:
-            raise BadGallery(f"there is no gallery {file}; build one with Gallery.build(...).save(path)") from error
+            raise BadGallery(f"there is no gallery {file}; {_MEND}") from error
         except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-            raise BadGallery(f"{file} is not a gallery: {error}; build it again with Gallery.build") from error
+            raise BadGallery(f"{file} is no gallery of a simulated member; {_MEND}") from error
 
     def labels(self, language: str) -> tuple[str, ...]:
         """All photo labels in that language."""

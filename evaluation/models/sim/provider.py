@@ -62,7 +62,9 @@ class SimulatedAPI(ModelAPI):
     ) -> None:
         super().__init__(model_name, base_url, api_key, [], config)
         if gallery is None:
-            raise BadKnobs("a simulated member needs the model argument gallery=FILE.npz, as Gallery.save writes it")
+            raise BadKnobs(
+                "a simulated member needs the argument gallery, as \"project:gallery.npz\": 'interplay demo' writes one"
+            )
         known = read_knobs(knobs, f"arguments of model {model_name!r}")
         file = Path(gallery)
         self._member = Member(known, _perceiver(file, file.stat().st_mtime_ns if file.exists() else 0))
