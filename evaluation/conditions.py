@@ -1,8 +1,10 @@
 """The conditions of an evaluation, by name; those that put something in a modality's place are made for each item."""
 
+from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import chain
 
 from core.condition import (
     FULL,
@@ -59,23 +61,39 @@ class Donors:
                 donor = self._media[part.media.modality].setdefault(part.media.sha256, _Donor(part.media))
                 donor.held_in.add(clusters.get(revision_id, revision_id))
                 donor.answers.add(_answer_of(question))
+        self._order = {modality: sorted(media) for modality, media in self._media.items()}
 
     def condition(self, modality: Modality, revision_id: str, question: Question) -> Condition | None:
         """The placebo condition of a question; None when no other item can give media of that modality."""
         own, answer = self._clusters.get(revision_id, revision_id), _answer_of(question)
-        others = [
-            donor.media
-            for donor in self._media[modality].values()
-            if own not in donor.held_in and answer not in donor.answers
-        ]
-        if not others:
-            return None
         donors: dict[str, MediaRef] = {}
         for media in (part.media for part in question.media if part.media.modality is modality):
-            free = [one for one in others if one not in donors.values()] or others
-            alike = [one for one in free if _is_alike(one, media)] or free
-            donors[media.sha256] = min(alike, key=lambda one: content_hash([media.sha256, one.sha256]))
+            others = (
+                donor.media
+                for donor in self._from(modality, media)
+                if own not in donor.held_in and answer not in donor.answers
+            )
+            found = _first_alike(others, media, set(donors.values()))
+            if found is None:
+                return None
+            donors[media.sha256] = found
         return with_donor(modality, donors)
+
+    def _from(self, modality: Modality, media: MediaRef) -> Iterator["_Donor"]:
+        """All media of a modality, once around from a place that the asked one's hash chooses."""
+        order = self._order[modality]
+        start = bisect(order, content_hash(media.sha256))
+        return (self._media[modality][sha256] for sha256 in chain(order[start:], order[:start]))
+
+
+def _first_alike(others: Iterable[MediaRef], media: MediaRef, taken: Set[MediaRef]) -> MediaRef | None:
+    """The first of like length that stands for no other medium of the question yet; else the first that may be."""
+    first: MediaRef | None = None
+    for one in others:
+        if one not in taken and _is_alike(one, media):
+            return one
+        first = first or one
+    return first
 
 
 @dataclass

@@ -78,11 +78,15 @@ def write_lines(file: Path, lines: Iterable[CaptionLine]) -> int:
     """Write a file of lines; returns how many.
 
     Raises:
-        BadCaptionFile: It cannot be written.
+        BadCaptionFile: It cannot be written, or is there already.
     """
     texts = [json.dumps(line.model_dump(mode="json"), ensure_ascii=False) + "\n" for line in lines]
     try:
-        file.write_text("".join(texts), encoding="utf-8")
+        # Never over a file: somebody may have edited it.
+        with file.open("x", encoding="utf-8") as stream:
+            stream.writelines(texts)
+    except FileExistsError as error:
+        raise BadCaptionFile(f"{file} is there already; move it away, or choose another name") from error
     except OSError as error:
         raise BadCaptionFile(f"cannot write {file}: {error.strerror}; choose another place") from error
     return len(texts)

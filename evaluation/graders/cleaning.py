@@ -103,7 +103,6 @@ def _without_comments(text: str) -> str:
 
 
 def without_thinking(text: str) -> str | None:
-    """The text without its thinking blocks; None where the last one never ends."""
     """The text as it is, but for its thinking; None when the thinking never ends."""
     kept: list[str] = []
     start, inside = 0, False

@@ -11,7 +11,7 @@ import pyarrow as pa
 from core.grading import Grade
 from core.provenance import content_hash
 from core.question import QuestionKind
-from evaluation.grade import graders_of
+from evaluation.grade import graders_of, wanted_grades
 from evaluation.judge import counting_judgements
 from evaluation.models.catalogue import ModelSpec
 from evaluation.report.comparisons import (
@@ -66,9 +66,10 @@ def build_report(
         notes: What else the numbers rest on.
     """
     items = dict(sorted(items.items()))  # sums of the same numbers in another order differ in their last digits
-    judged = _judgements(facts, items, judge)
+    questions = {revision_id: item.question for revision_id, item in items.items()}
+    judged = counting_judgements(facts, judge, questions) if judge else {}
     with analysis(facts, ["response", "grade"]) as connection:
-        connection.register("wanted", _wanted(items))
+        connection.register("wanted", wanted_grades(graders_of(questions)))
         connection.register("judged", _as_table(judged))
         connection.execute("SET VARIABLE models = ?", [None if models is None else list(models)])
         connection.execute("SET VARIABLE kept = ?", [ANSWER_KEPT_CHARACTERS if with_answers else 0])
@@ -155,18 +156,6 @@ def _reading_order(cell: Cell) -> tuple[Any, ...]:
 
 def _is_person(model: str, settings: Mapping[str, Any]) -> bool:
     return model == HUMAN or settings.get("is_human") is True
-
-
-def _wanted(items: Mapping[str, ItemFacts]) -> pa.Table:
-    graders = graders_of({revision_id: item.question for revision_id, item in items.items()})
-    signed = [entry.fingerprint if entry else None for entry in graders.values()]
-    return pa.table({"revision_id": pa.array(graders, pa.string()), "grader": pa.array(signed, pa.string())})
-
-
-def _judgements(facts: FactStore, items: Mapping[str, ItemFacts], judge: ModelSpec | None) -> dict[str, Grade]:
-    """The judge's grades that count, by response."""
-    questions = {revision_id: item.question for revision_id, item in items.items()}
-    return counting_judgements(facts, judge, questions) if judge else {}
 
 
 def _as_table(judged: Mapping[str, Grade]) -> pa.Table:

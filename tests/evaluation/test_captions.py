@@ -462,8 +462,9 @@ class TestCommands:
         told = call(f"import {file} --by rita --accept")
         assert "edited 0, written 1, unchanged 0, still empty 2; accepted 1" in told
         assert zoo.condition("transcript_for_audio", "lion")[1] == []
-        assert call(f"export {file} --json")["lines"] == 1
-        assert call(f"export {file} --release zoo 1.0.0 --state rejected --json")["lines"] == 0
+        assert "is there already" in call(f"export {file}")
+        assert call(f"export {tmp_path / 'one'} --json")["lines"] == 1
+        assert call(f"export {tmp_path / 'none'} --release zoo 1.0.0 --state rejected --json")["lines"] == 0
 
     def test_after_a_rejection_people_can_write_their_own_words(self, call, zoo, tmp_path):
         call("make zoo 1.0.0 --model keen --kind transcript")

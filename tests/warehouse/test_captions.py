@@ -390,8 +390,17 @@ class TestFiles:
             material_id="m", kind=CaptionKind.CAPTION, language="en", text=text, author="a", by_person=True
         )
         line = line_of(caption, Material(sha256="1" * 64, modality="image", run_id="r"), ())
-        write_lines(tmp_path / "x.jsonl", [line, line])
-        assert read_lines(tmp_path / "x.jsonl") == [(1, line), (2, line)]
+        file = tmp_path / "x.jsonl"
+        file.unlink(missing_ok=True)
+        write_lines(file, [line, line])
+        assert read_lines(file) == [(1, line), (2, line)]
+
+    def test_a_file_that_somebody_may_have_edited_is_not_written_over(self, tmp_path):
+        file = tmp_path / "x.jsonl"
+        file.write_text("edited")
+        with pytest.raises(BadCaptionFile, match="is there already; move it away"):
+            write_lines(file, [])
+        assert file.read_text() == "edited"
 
 
 def test_each_change_has_its_event(studio):
