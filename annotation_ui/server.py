@@ -74,10 +74,11 @@ def listen(host: str, port: int | None) -> socket.socket:
                 raise PlaceUnusable(
                     f"cannot listen on {host} port {candidate} ({error.strerror}); use --host 127.0.0.1"
                 ) from error
-        # Accepted connections inherit it. asyncio sets it only on sockets that name their protocol, which these do not,
-        # and without it a reply in two packets waits for the browser's delayed acknowledgement.
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return listening
+        else:
+            # Accepted connections inherit it. asyncio sets it only on sockets that name their protocol, which these do
+            # not, and without it a reply in two packets waits for the browser's delayed acknowledgement.
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return listening
     if port is not None:
         raise PortBusy(f"port {port} is busy (perhaps another studio runs); stop it, or choose another with --port")
     raise PortBusy(f"ports {tried[0]} to {tried[-1]} are all busy; name a free one with --port")
