@@ -37,10 +37,10 @@ class MissingExtra(InterplayError):
 
 
 def first_problem(error: ValidationError, known: Iterable[str] = (), kind: str = "field") -> str:
-    """What pydantic found first, on one line: where, and what; `known` are offered when a field is unknown."""
+    """What pydantic found first, on one line: where, and what; `known` are offered for an unknown field of the top."""
     first = error.errors()[0]
     where = ".".join(str(step) for step in first["loc"])
-    if first["type"] == "extra_forbidden" and known:
+    if first["type"] == "extra_forbidden" and known and len(first["loc"]) == 1:
         return f"unknown {kind} {where!r}; known: {', '.join(sorted(known))}"
     message = " ".join(first["msg"].removeprefix("Value error, ").split())
     return f"{where}: {message}" if where else message

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from core.content import MediaPart, Message
+from core.content import MediaPart, Message, Modality
 from core.ids import Clock, utc_now
 from core.media.errors import MediaError
 from core.progress import Ticker, progress
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, Model, ModelOutput
 
 CONCURRENCY = 16
+# A thread costs a millisecond when many calls are under way: as much as reading and encoding half a megabyte.
+_LIGHT_BYTES = 1 << 19
 
 
 class Shown(Protocol):
@@ -223,7 +225,7 @@ class Asker:
         manifest: list[dict[str, Any]] = []
         attempts = _Attempts()
         try:
-            messages, manifest = await _delivered(unit.showing.messages, media, unit.model.capability)
+            messages, manifest = await self._delivered(unit, media)
             # Inspect AI keeps all messages of a task, media included, as long as the task lives: each call has its own.
             call = _generate(client, messages, unit.model.seed_of(unit.replicate), attempts)
             answer = answered(unit.model, await asyncio.create_task(call))
@@ -242,6 +244,13 @@ class Asker:
             answer["error"] = unit.model.hide_secrets(answer["error"])[:ERROR_KEPT_CHARACTERS]
         measured = {"attempts": attempts.count, "latency_s": time.monotonic() - begun}
         return answer | measured | {"sent": canonical_json(manifest)}
+
+    async def _delivered(self, unit: Unit[Shown], media: Adapter) -> tuple[list["ChatMessage"], list[dict[str, Any]]]:
+        messages, capability = unit.showing.messages, unit.model.capability
+        if _is_light(messages, capability, self.blobs.is_local):
+            return deliver(messages, media, capability)
+        # Files are read, decoded and put into base64 beside the loop, which goes on with other calls.
+        return await asyncio.to_thread(deliver, messages, media, capability)
 
     def _row(self, unit: Unit[Shown], answer: Mapping[str, Any]) -> dict[str, Any]:
         return {
@@ -297,13 +306,22 @@ class _Attempts:
     count: int = 0
 
 
-async def _delivered(
-    messages: tuple[Message, ...], media: Adapter, capability: Capability
-) -> tuple[list["ChatMessage"], list[dict[str, Any]]]:
-    if any(isinstance(part, MediaPart) for message in messages for part in message.parts):
-        # Files are read, decoded and put into base64 beside the loop, which goes on with other calls.
-        return await asyncio.to_thread(deliver, messages, media, capability)
-    return deliver(messages, media, capability)
+def _is_light(messages: Iterable[Message], capability: Capability, is_local: bool) -> bool:
+    """Whether delivering takes less time than handing it to a thread: few local bytes that go as they are."""
+    media = [part.media for message in messages for part in message.parts if isinstance(part, MediaPart)]
+    if not media:
+        return True
+    kinds = {ref.modality for ref in media}
+    is_as_it_is = Modality.VIDEO not in kinds and (capability.mixed or len(kinds) == 1)
+    return (
+        is_local
+        and is_as_it_is
+        and sum(ref.byte_count for ref in media) <= _LIGHT_BYTES
+        and all(
+            (taken := capability.taken(ref.modality)) is not None and ref.media_type in taken.media_types
+            for ref in media
+        )
+    )
 
 
 async def _generate(

@@ -5,6 +5,7 @@ sent random digits, printed, shown and spoken, and has to say them again; the em
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -57,6 +58,8 @@ _DIGIT_WORD = re.compile(
 )
 # Between the digits of one code a reply may put spaces, hyphens or dots; a comma or a new line ends the code.
 _INSIDE = re.compile(r"(?<=\d)[ .\-–·]+(?=\d)")
+# The number of an entry in a list ("1. 472"), which is no digit of the code behind it.
+_NUMBERED = re.compile(r"^\s*\d{1,2}\.[ \t]+(?=\d)", re.MULTILINE)
 # A reply that was cut short or refused in words still says what arrived; one that failed says nothing.
 _SAID = frozenset({"ok", "truncated", "empty"})
 _NONE = re.compile(r"\bnone\b|\bnothing\b|无|没有", re.IGNORECASE)
@@ -256,7 +259,7 @@ def problems(delivery: Delivery) -> list[str]:
     if disordered:
         told.append(f"{' and '.join(disordered)} do not always arrive in the order sent")
     if delivery.control[0] < delivery.control[1]:
-        told.append("it reports digits when nothing was sent: its other replies may be guesses too")
+        told.append("it does not say none when nothing was sent: its other replies may be guesses too")
     return told
 
 
@@ -265,8 +268,10 @@ def read_reply(codes: Sequence[str], reply: str) -> tuple[tuple[bool, ...], bool
 
     Digits may be written as words and apart ("four seven two", "4 7 2"); a longer number that holds a code is another.
     """
-    text = _DIGIT_WORD.sub(lambda word: _DIGIT_WORDS[word[0].lower()], reply)
-    places = [_place(code, _INSIDE.sub("", text)) for code in codes]
+    text = _DIGIT_WORD.sub(lambda word: _DIGIT_WORDS[word[0].lower()], unicodedata.normalize("NFKC", reply))
+    # "4. 7. 2" is one code, "1. 472" the first entry of a list: whichever way of reading says more codes.
+    ways = [[_place(code, _INSIDE.sub("", way)) for code in codes] for way in (text, _NUMBERED.sub("", text))]
+    places = max(ways, key=lambda way: sum(place is not None for place in way))
     found = tuple(place is not None for place in places)
     known = [place for place in places if place is not None]
     return found, known == sorted(known) if len(known) > 1 else None

@@ -11,7 +11,7 @@ import av
 import numpy as np
 from av.audio.frame import AudioFrame
 from av.audio.stream import AudioStream
-from av.container import OutputContainer
+from av.container import InputContainer, OutputContainer
 from av.error import FFmpegError
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
@@ -19,7 +19,7 @@ from PIL import Image
 
 from core.content import MediaRef
 from core.media.audio import PCM_SCALE, encode_wav, load_audio
-from core.media.container import BITEXACT, codec_name, main_audio, main_video, opened
+from core.media.container import BITEXACT, codec_name, first_times_s, main_audio, main_video, opened
 from core.media.errors import UndecodableMedia
 from core.media.image import load_image
 from core.media.limits import DEFAULT_LIMITS
@@ -29,7 +29,7 @@ from core.media.video import Pixels, demux, iter_frames
 Loss = Literal["lossless", "lossy"]
 
 # Containers whose packets all carry their times, and codecs that players of MP4 know.
-_COPIED_FROM = frozenset({"video/webm", "video/matroska"})
+_COPIED_FROM = frozenset({"video/webm", "video/matroska", "video/mp4", "video/quicktime"})
 _COPIED_CODECS = frozenset({"h264", "hevc", "vp9", "av1", "mpeg4"})
 # Without mbtree=0, x264 looks ahead in threads of its own, and the bytes depend on how they meet.
 _X264 = {"preset": "veryfast", "x264-params": "mbtree=0:threads=1:lookahead-threads=1"}
@@ -101,12 +101,9 @@ def wav(media: MediaRef, data: bytes) -> tuple[Piece, Adaptation]:
 
 def mp4(media: MediaRef, data: bytes) -> tuple[Piece, Adaptation]:
     """The picture of a video as MP4, without sound: copied packet by packet where possible, else coded again."""
-    if media.media_type in _COPIED_FROM:
-        with opened(data, DEFAULT_LIMITS) as container:
-            picture = main_video(container)
-            if picture is not None and codec_name(picture) in _COPIED_CODECS:
-                copied = _copied(container, picture, media, None)
-                return Piece(copied, "video/mp4", media.duration_s), Adaptation("copied", "lossless", "copied into MP4")
+    copied = _copied(media, data)
+    if copied is not None:
+        return Piece(copied, "video/mp4", media.duration_s), Adaptation("copied", "lossless", "copied into MP4")
     coded = _film(f"video {media.sha256[:12]}", iter_frames(data), media.frame_rate_hz or _USUAL_RATE_HZ, _KEPT_CRF)
     piece = Piece(coded, "video/mp4", media.duration_s)
     return piece, Adaptation("coded again", "lossy", "coded again as H.264 in MP4")
@@ -141,14 +138,11 @@ def film_with_sound(video: MediaRef, picture: bytes, sound: bytes) -> Piece:
 
     Both begin at zero; it lasts as long as the longer of them.
     """
-    name = f"video {video.sha256[:12]}"
-    with opened(picture, DEFAULT_LIMITS) as container:
-        stream = main_video(container)
-        if stream is None or codec_name(stream) not in _COPIED_CODECS:
-            rate_hz = video.frame_rate_hz or _USUAL_RATE_HZ
-            coded = _film(name, iter_frames(picture), rate_hz, _KEPT_CRF, sound)
-            return Piece(coded, "video/mp4", video.duration_s)
-        return Piece(_copied(container, stream, video, sound), "video/mp4", video.duration_s)
+    film = _copied(video, picture, sound)
+    if film is None:
+        rate_hz = video.frame_rate_hz or _USUAL_RATE_HZ
+        film = _film(f"video {video.sha256[:12]}", iter_frames(picture), rate_hz, _KEPT_CRF, sound)
+    return Piece(film, "video/mp4", probe(film).duration_s)
 
 
 def still_with_sound(image: MediaRef, picture: bytes, sound: bytes) -> Piece:
@@ -251,9 +245,23 @@ def _film(
     return buffer.getvalue()
 
 
-def _copied(container: av.container.InputContainer, stream: VideoStream, media: MediaRef, sound: bytes | None) -> bytes:
-    """The packets of a picture in MP4, with a sound as AAC if there is one."""
-    name, buffer = f"video {media.sha256[:12]}", io.BytesIO()
+def _copied(media: MediaRef, data: bytes, sound: bytes | None = None) -> bytes | None:
+    """The packets of a picture in MP4 from time zero on, with a sound as AAC; None where they cannot be copied."""
+    name = f"video {media.sha256[:12]}"
+    with opened(data, DEFAULT_LIMITS) as container:
+        stream = main_video(container)
+        if media.media_type not in _COPIED_FROM or stream is None or codec_name(stream) not in _COPIED_CODECS:
+            return None
+        times_s = first_times_s(container, stream, name)
+    with opened(data, DEFAULT_LIMITS) as container:
+        return _packets_as_mp4(container, media, 0.0 if times_s is None else times_s[1], name, sound)
+
+
+def _packets_as_mp4(
+    container: InputContainer, media: MediaRef, start_s: float, name: str, sound: bytes | None
+) -> bytes:
+    stream, buffer = main_video(container), io.BytesIO()
+    assert stream is not None
     shown_s = 1 / (media.frame_rate_hz or stream.average_rate or _USUAL_RATE_HZ)
     try:
         with av.open(buffer, "w", format="mp4", container_options=BITEXACT) as out:
@@ -262,6 +270,9 @@ def _copied(container: av.container.InputContainer, stream: VideoStream, media: 
             for packet in container.demux(stream):
                 if packet.dts is None and packet.size == 0:
                     continue
+                ticks = round(start_s / packet.time_base)
+                packet.pts = None if packet.pts is None else packet.pts - ticks
+                packet.dts = None if packet.dts is None else packet.dts - ticks
                 # Matroska need not say how long a frame is shown, and MP4 leaves out a last one that is shown for 0 s.
                 packet.duration = packet.duration or round(shown_s / packet.time_base)
                 packet.stream = copy

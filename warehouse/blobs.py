@@ -46,6 +46,11 @@ class BlobStore:
         self.url = url
         self._fs, self._root = fsspec.core.url_to_fs(url)
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it lies on this machine's file system, where a small file is read at once."""
+        return isinstance(self._fs, LocalFileSystem)
+
     def put(self, data: bytes) -> str:
         """Store bytes; storing them again is nothing. Returns their sha256 in hex."""
         sha256 = hashlib.sha256(data).hexdigest()

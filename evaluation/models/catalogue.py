@@ -94,7 +94,7 @@ class ModelSpec(Frozen):
         return {
             "provider": self.provider,
             "arguments": _without_secrets(self.arguments),
-            "generate": _without_secrets(generate),
+            "generate": _without_secrets(generate, hashed=True),
             "delivery": self.capability.identity,
         }
 
@@ -164,11 +164,21 @@ def _problem(error: ValidationError) -> str:
     return first_problem(error, ModelSpec.model_fields.keys() - {"name"})
 
 
-def _without_secrets(value: Any) -> Any:
+def _without_secrets(value: Any, *, hashed: bool = False) -> Any:
+    """A value without the texts that are named like secrets.
+
+    With `hashed`, they are replaced by a hash: among settings of generation, `stop_token` is no secret and changes what
+    comes back. Headers are dropped all the same: they say who pays.
+    """
     if isinstance(value, Mapping):
-        return {key: _without_secrets(one) for key, one in value.items() if not _is_secret(key, one)}
+        return {
+            key: f"sha256:{content_hash(one)[:12]}" if _is_secret(key, one) else _without_secrets(one, hashed=kept)
+            for key, one in value.items()
+            for kept in [hashed and key != "extra_headers"]
+            if hashed or not _is_secret(key, one)
+        }
     if isinstance(value, list | tuple):
-        return [_without_secrets(one) for one in value]
+        return [_without_secrets(one, hashed=hashed) for one in value]
     return _plain_address(value) if isinstance(value, str) else value
 
 

@@ -92,7 +92,7 @@ def answered(model: ModelSpec, output: "ModelOutput") -> dict[str, Any]:
     usage = output.usage
     by_modality = (output.metadata or {}).get("tokens_by_modality")
     return {
-        "state": _STATES.get(output.stop_reason, "ok" if text.strip() else "empty"),
+        "state": "truncated" if len(text) > ANSWER_KEPT_CHARACTERS else _state(output.stop_reason, text),
         "answer": text[:ANSWER_KEPT_CHARACTERS],
         "error": None,
         # Services send old names to newer models: what the server itself says it is.
@@ -103,6 +103,10 @@ def answered(model: ModelSpec, output: "ModelOutput") -> dict[str, Any]:
         "tokens_by_modality": canonical_json(by_modality) if by_modality else None,
         "cost_usd": _cost_usd(model, usage) if usage else None,
     }
+
+
+def _state(stop_reason: str, text: str) -> str:
+    return _STATES.get(stop_reason, "ok" if text.strip() else "empty")
 
 
 def nothing(state: str, error: str) -> dict[str, Any]:

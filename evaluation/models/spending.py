@@ -36,23 +36,19 @@ class Budget:
 
     Attributes:
         refused: Names of the calls that found no room.
+        spent_usd: The sum of all costs that are known; None when none is.
     """
 
     def __init__(self, most_usd: float | None, models: Iterable[ModelSpec]) -> None:
         self._most_usd = most_usd
-        self._spent: list[float] = []
         self._in_flight_usd = 0.0
         self._dearest: dict[str, float] = {}
         self._uncounted: set[str] = set()
         self._first: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self.refused: list[str] = []
+        self.spent_usd: float | None = None
         if most_usd is not None:
             _check_prices(models)
-
-    @property
-    def spent_usd(self) -> float | None:
-        """The sum of all costs that are known; None when none is."""
-        return sum(self._spent) if self._spent else None
 
     @asynccontextmanager
     async def place(self, model: ModelSpec, name: str) -> AsyncIterator[Place]:
@@ -74,7 +70,7 @@ class Budget:
     @asynccontextmanager
     async def _reserved(self, model: ModelSpec, name: str, expected_usd: float) -> AsyncIterator[Place]:
         assert self._most_usd is not None
-        committed = sum(self._spent) + self._in_flight_usd
+        committed = (self.spent_usd or 0.0) + self._in_flight_usd
         full = committed >= self._most_usd or committed + expected_usd > self._most_usd
         if full or model.fingerprint in self._uncounted:
             self.refused.append(name)
@@ -90,7 +86,7 @@ class Budget:
 
     def _book(self, model: ModelSpec, place: Place) -> None:
         if place.cost_usd is not None:
-            self._spent.append(place.cost_usd)
+            self.spent_usd = (self.spent_usd or 0.0) + place.cost_usd
             self._dearest[model.fingerprint] = max(place.cost_usd, self._dearest.get(model.fingerprint, 0.0))
         elif place.answered:
             self._uncounted.add(model.fingerprint)

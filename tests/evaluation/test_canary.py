@@ -124,6 +124,11 @@ def test_the_table_says_it_in_words(workspace, member):
         (["472", "381"], "472", [True, False], None),
         (["472", "381"], "image: 4 7 2\naudio: three eight one", [True, True], True),
         (["472", "381"], "472381", [False, False], None),
+        (["472", "381"], "1. 472\n2. 381", [True, True], True),
+        (["472", "381"], "Here they are:\n  1. 3 8 1\n  2. four seven two", [True, True], False),
+        (["472"], "4. 7. 2", [True], None),
+        (["472"], "４７２", [True], None),
+        (["472"], "1 472", [False], None),
     ],
 )
 def test_a_reply_is_read(codes, reply, found, in_order):

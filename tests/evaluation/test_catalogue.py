@@ -52,6 +52,11 @@ def test_a_name_that_is_neither_offers_the_nearest(name):
             {"provider": "a/b", "temperature": 1},
             "unknown field 'temperature'; known: arguments, delivery, endpoint, family, ",
         ),
+        # The fields that a model has are none of a price's.
+        (
+            {"provider": "a/b", "price": {"input": 1, "output": 1, "cache": 1}},
+            r"price\.cache: Extra inputs are not perm",
+        ),
         (
             {"provider": "a/b", "panel": "perhaps"},
             r"\[models.x\] in interplay.toml: panel: Input should be a valid bool",
@@ -148,3 +153,11 @@ class TestIdentity:
     def test_any_text_that_is_no_address_of_somebody_stays_as_it_is(self, text):
         if "@" not in text and "?" not in text:
             assert spec(arguments={"note": text}).request_identity["arguments"] == {"note": text}
+
+
+def test_a_setting_of_generation_that_only_sounds_secret_still_names_the_request():
+    one, other = (spec(generate={"extra_body": {"stop_token": token}}) for token in ("<end>", "<stop>"))
+    assert one.fingerprint != other.fingerprint
+    assert "<end>" not in str(one.request_identity)
+    first, second = (spec(generate={"extra_headers": {"api-key": key}}) for key in ("abcdefgh", "ijklmnop"))
+    assert first.fingerprint == second.fingerprint

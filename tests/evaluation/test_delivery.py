@@ -47,16 +47,18 @@ def coded_sound(samples: np.ndarray, container: str, codec: str, rate_hz: int = 
     return buffer.getvalue()
 
 
-def film(container: str, codec: str, size: tuple[int, int] = (64, 48), frames: int = 12) -> bytes:
-    """Frames that grow brighter, ten a second."""
+def film(
+    container: str, codec: str, size: tuple[int, int] = (64, 48), frames: int = 12, begin: int = 0, options=None
+) -> bytes:
+    """Frames that grow brighter, ten a second; the first is shown at `begin` tenths of a second."""
     buffer = io.BytesIO()
     with av.open(buffer, "w", format=container) as out:
-        stream = out.add_stream(codec, rate=10)
+        stream = out.add_stream(codec, rate=10, options=options or {})
         stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
         for place in range(frames):
             pixels = np.full((size[1], size[0], 3), 20 * place, np.uint8)
             frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
-            frame.pts, frame.time_base = place, Fraction(1, 10)
+            frame.pts, frame.time_base = begin + place, Fraction(1, 10)
             out.mux(stream.encode(frame))
         out.mux(stream.encode(None))
     return buffer.getvalue()
@@ -448,6 +450,25 @@ class TestOneFilm:
         assert rows[0]["sent"] == rows[1]["sent"]
         assert [said(row) for row in rows] == [[("muted", "lossless"), ("muxed", "lossy")]] * 2
         assert [row["name"] for row in rows] == ["video_1", "audio_1"]
+
+    @pytest.mark.parametrize("container", ["matroska", "mp4"])
+    def test_picture_and_sound_begin_together(self, blobs, container):
+        parts = stored(blobs, film(container, "libx264", begin=50)), stored(blobs, tone(1000, 2))
+        turns, rows = deliver(asked(*parts), Adapter(blobs), server("dashscope"))
+        with av.open(io.BytesIO(payload(turns[0].content[0])[1])) as made:
+            begins = {stream.type: float(stream.start_time * stream.time_base) for stream in made.streams}
+        assert begins == {"video": pytest.approx(0, abs=0.03), "audio": pytest.approx(0, abs=0.03)}
+        # The film is as long as the longer of the two: 1.2 s of pictures, 2 s of sound.
+        assert rows[0]["sent"][0]["duration_s"] == pytest.approx(2, abs=0.1)
+
+    def test_a_container_without_times_is_not_copied(self, blobs):
+        shown = film("avi", "mpeg4", options={"bf": "2"})
+        turns, _ = deliver(
+            asked(stored(blobs, shown), stored(blobs, tone(1000, 1))), Adapter(blobs), server("dashscope")
+        )
+        with av.open(io.BytesIO(payload(turns[0].content[0])[1])) as made:
+            assert made.streams.video[0].start_time == 0
+            assert made.streams.video[0].codec_context.name == "h264"
 
     @pytest.mark.parametrize("first", ["image", "audio"])
     def test_a_picture_stands_as_long_as_the_sound_lasts(self, blobs, first):

@@ -6,7 +6,7 @@ import pytest
 
 from core.content import Modality
 from core.errors import InterplayError, UnknownName
-from evaluation.models.omni.capabilities import ROWS, BadCapability, Form, Streaming, capability_for
+from evaluation.models.omni.capabilities import DELIVERY_VERSION, ROWS, BadCapability, Form, Streaming, capability_for
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,9 @@ class TestIdentity:
         def identity(**overrides):
             return capability_for("interplay-omni/x", "gemini-openai", overrides).identity
 
-        assert identity() == identity(streaming="required", key_variable="OTHER", base_url="http://elsewhere/v1")
+        assert identity() == identity(streaming="required", key_variable="OTHER")
+        assert identity() != identity(base_url="http://elsewhere/v1")  # another server answers otherwise
+        assert identity()["version"] == DELIVERY_VERSION
         assert len({json.dumps(one) for one in (identity(), identity(frames=3), identity(mixed=False))}) == 3
 
     def test_frames_count_only_where_there_are_some(self):

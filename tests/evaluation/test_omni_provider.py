@@ -235,6 +235,27 @@ class TestStreams:
         data = data.replace(b"data: ", b"data:")
         assert flow((status, headers, [data[at : at + 1] for at in range(len(data))])).completion == "答案：B"
 
+    def test_one_piece_over_several_lines(self, flow):
+        status, headers, blocks = stream(delta("答"), delta("案", "stop"), done=False)
+        pretty = json.dumps(delta("：B"), indent=1).replace("\n", "\ndata: ")
+        assert flow((status, headers, [blocks[0], f"data: {pretty}\n\n".encode(), blocks[1]])).completion == "答：B案"
+
+    def test_an_end_without_a_last_empty_line(self, flow):
+        status, headers, blocks = stream(delta("B", "stop"), done=False)
+        assert flow((status, headers, [b"".join(blocks).rstrip(b"\n")])).completion == "B"
+
+    def test_a_piece_without_an_end_is_given_up_early(self, server, flow):
+        reply = (200, {"content-type": "text/event-stream"}, [b"data: " + b"1" * 100_000 + b"\n"] * 1000)
+        assert type(told(lambda: flow(reply, most_reply_bytes=1_000_000))).__name__ == "ReplyTooLong"
+        assert server.cut_off
+
+    @pytest.mark.parametrize("finish", ["abort", "error"])
+    def test_an_answer_that_the_server_gave_up_is_none_but_may_come(self, server, ask, flow, finish):
+        server.replies = [whole({**ANSWER, "choices": [{"message": {"content": "An"}, "finish_reason": finish}]})]
+        for error in (told(ask), told(lambda: flow(stream(delta("An"), delta("", finish))))):
+            assert (type(error).__name__, decision(error)) == ("BrokenStream", (True, "transient"))
+            assert f"gave up after 2 characters (finish_reason {finish!r})" in str(error)
+
     def test_an_end_without_finish_reason_is_no_answer(self, flow):
         error = told(lambda: flow(stream(delta("Answer: "))))
         assert "without a finish_reason" in str(error)
@@ -277,7 +298,7 @@ class TestStreams:
 
 class TestStops:
     @pytest.mark.parametrize(
-        ("finish", "stop"), [("length", "max_tokens"), ("content_filter", "content_filter"), ("abort", "unknown")]
+        ("finish", "stop"), [("length", "max_tokens"), ("content_filter", "content_filter"), ("eos", "unknown")]
     )
     def test_each_reason(self, server, ask, finish, stop):
         server.replies = [whole({**ANSWER, "choices": [{"message": {"content": "An"}, "finish_reason": finish}]})]
@@ -421,6 +442,27 @@ class TestStarting:
         assert f"no connection to {address}/chat/completions" in str(error)
         assert "is the server running" in str(error)
         assert "\n" not in str(error)
+
+    @pytest.mark.parametrize(
+        ("error", "was_reached"), [("ConnectTimeout", False), ("ConnectError", False), ("ReadTimeout", True)]
+    )
+    def test_a_server_that_took_no_connection_was_not_reached(self, monkeypatch, error, was_reached):
+        import httpx
+
+        from evaluation.models.omni.transport import Transport
+
+        async def fail(*_):
+            raise getattr(httpx, error)("")
+
+        async def call():
+            transport = Transport("http://127.0.0.1:1/v1", {}, 1000)
+            with pytest.raises(InterplayError):
+                await transport.ask({"model": "m"}, {})
+            await transport.aclose()
+            return transport.was_reached
+
+        monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", fail)
+        assert asyncio.run(call()) is was_reached
 
     def test_a_missing_key_is_told_with_its_variable(self, monkeypatch):
         monkeypatch.delenv("DASHSCOPE_API_KEY", raising=False)

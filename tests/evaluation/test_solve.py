@@ -398,3 +398,10 @@ def test_simulated_members_answer_by_what_they_are_sent(gallery_file, seen, aske
     done = asker().ask(units([model], [seen], [FULL, TEXT_ONLY, OPTIONS_ONLY]))
     assert (done.asked, done.failures) == (3, {})
     assert {row["condition"] for row in stored()} == {"full", "text_only", "options_only"}
+
+
+def test_an_answer_that_is_too_long_to_keep_is_no_whole_answer(items, scripted, asker, stored):
+    model, _ = scripted("x" * 1_000_001)
+    asker().ask(units([model], items[:1]))
+    (row,) = stored()
+    assert (row["state"], len(row["answer"])) == ("truncated", 1_000_000)

@@ -159,11 +159,11 @@ class Capability(Frozen):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What of it changes the bytes that are sent to the model, as stable JSON values; for the keys of requests."""
-        told = {"image", "audio", "video", "mixed", "thinking", "output_modalities"}
+        """What of it decides what is sent, and to whom, as stable JSON values; for the keys of requests."""
+        told = {"image", "audio", "video", "mixed", "thinking", "output_modalities", "base_url"}
         if self.sends_frames or self.frames_asked:
             told |= {"frames", "frames_per_second"}
-        return self.model_dump(mode="json", include=told, exclude_none=True)
+        return {"version": DELIVERY_VERSION, **self.model_dump(mode="json", include=told, exclude_none=True)}
 
 
 def capability_for(provider: str, endpoint: str | None, overrides: Mapping[str, Any]) -> Capability:

@@ -31,7 +31,7 @@ class EndpointRefused(InterplayError):
 
 
 class BrokenStream(InterplayError):
-    """A stream that ended before the answer did."""
+    """A reply that ended before the answer did."""
 
 
 class MalformedReply(UnreadableReply):

@@ -29,6 +29,8 @@ _STOPS: dict[str, StopReason] = {
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
 }
+# What servers say of an answer that they gave up in the middle: vLLM and SGLang; gateways that lost their own server.
+_GIVEN_UP = frozenset({"abort", "error"})
 # How servers call the thinking that they give apart from the answer: DashScope, DeepSeek and vLLM; newer vLLM.
 _THINKING_FIELDS = ("reasoning_content", "reasoning")
 _MODALITIES = ("text", "image", "audio", "video")
@@ -83,14 +85,16 @@ class Reply:
         if self.bytes_read > self.most_bytes:
             raise ReplyTooLong(f"the answer is longer than the {self.most_bytes} bytes that are taken; set max_tokens")
 
-    def finished(self) -> None:
-        """Check that the answer has come to its end.
+    def finished(self, streamed: bool) -> None:
+        """Check that the answer has come to its end; a whole body need not say so.
 
         Raises:
             BrokenStream: It has not.
         """
-        if self.finish_reason is None:
-            got = sum(map(len, self.text))
+        got = sum(map(len, self.text))
+        if self.finish_reason in _GIVEN_UP:
+            raise BrokenStream(f"the server gave up after {got} characters (finish_reason {self.finish_reason!r})")
+        if streamed and self.finish_reason is None:
             raise BrokenStream(
                 f"the stream ended after {got} characters without a finish_reason: the answer is cut off"
             )

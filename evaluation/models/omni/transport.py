@@ -57,7 +57,7 @@ class Transport:
         Raises:
             EndpointUnreachable: No connection, a broken one, or no byte in time.
             EndpointRefused: An HTTP error, or an error in the stream.
-            BrokenStream: The stream ended before the answer did.
+            BrokenStream: It ended before the answer did.
             MalformedReply, ReplyTooLong: What came is no answer, or too much of it.
         """
         is_small = _characters(body) < _ENCODED_AT_ONCE_CHARACTERS
@@ -78,12 +78,11 @@ class Transport:
                 else:
                     reply.take(parse(await _whole(found, self._most), "the server's reply"), "message")
         except httpx.HTTPError as error:
-            self.was_reached |= not isinstance(error, httpx.ConnectError)
+            self.was_reached |= not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
             # Whatever follows the end of an answer (its usage) may be lost.
             if reply.finish_reason is None:
                 raise self._unreachable(error) from error
-        if body.get("stream"):
-            reply.finished()
+        reply.finished(bool(body.get("stream")))
         return reply
 
     async def aclose(self) -> None:
@@ -126,13 +125,8 @@ class Transport:
         return error
 
     async def _read_stream(self, found: httpx.Response, reply: Reply) -> None:
-        async for line in _lines(found, self._most):
-            name, _, value = line.partition(b":")
-            event = value.strip()
-            if event == b"[DONE]":
-                return
-            if name == b"data" and event:
-                reply.take(parse(event, "a piece of the stream"), "delta")
+        async for event in _events(found, self._most):
+            reply.take(parse(event, "a piece of the stream"), "delta")
 
     def _unreachable(self, error: httpx.HTTPError) -> EndpointUnreachable:
         what = " ".join(str(error).split()) or type(error).__name__
@@ -182,6 +176,25 @@ async def _whole(found: httpx.Response, most: int, cut: bool = False) -> bytes:
                 break
             raise ReplyTooLong(f"the server's reply is longer than the {most} bytes that are taken; set max_tokens")
     return bytes(data)
+
+
+async def _events(found: httpx.Response, most: int) -> AsyncIterator[bytes]:
+    """The data of server-sent events up to `[DONE]`; lines of one event are joined, and a blank line ends it."""
+    data = bytearray()
+    async for line in _lines(found, most):
+        name, _, value = line.partition(b":")
+        piece = value.strip() if name == b"data" else b""
+        is_end = piece == b"[DONE]"
+        if data and (is_end or not line):
+            yield bytes(data)
+            data.clear()
+        if is_end:
+            return
+        data += piece + b"\n" if piece else b""
+        if len(data) > most:
+            raise ReplyTooLong(f"an event of the stream is longer than the {most} bytes that are taken; set max_tokens")
+    if data:
+        yield bytes(data)
 
 
 async def _lines(found: httpx.Response, most: int) -> AsyncIterator[bytes]:
