@@ -11,7 +11,7 @@ from core.content import MediaPart, Modality
 from core.question import Question
 from warehouse.caption_texts import AcceptedText, accepted_texts
 from warehouse.captions import KINDS, language_of
-from warehouse.release.records import get_release, materials_of, members_of
+from warehouse.release.records import materials_of
 from warehouse.tables import CaptionKind
 
 
@@ -87,17 +87,6 @@ class Words:
             return None
         texts = self._texts[material.id]
         return texts.get(language_of(language)) or texts.get("")
-
-
-def caption_sources(session: Session, name: str, version: str) -> list[CaptionSource]:
-    """Whose words stand for the media of a release at this moment.
-
-    Raises:
-        UnknownName: No such release.
-    """
-    revisions = [member.revision for member in members_of(session, get_release(session, name, version))]
-    words = Words(session, [revision.id for revision in revisions])
-    return words.sources((revision.id, revision.as_question()) for revision in revisions)
 
 
 def sources_lines(sources: Sequence[CaptionSource]) -> list[str]:

@@ -15,10 +15,11 @@ import evaluation.captions
 from core.condition import IN_WORDS
 from core.content import MediaRef, Modality, parse_prompt
 from core.errors import InterplayError, UnknownName
-from evaluation.caption_conditions import CaptionSource, Words, caption_sources, sources_lines
+from evaluation.caption_conditions import CaptionSource, Words, sources_lines
 from evaluation.caption_prompts import instruction
 from evaluation.captions import CaptionOrder, NoScope, Scope, count_requests, make_captions, media_of
 from evaluation.models.catalogue import Price
+from evaluation.run import release_revisions
 from evaluation.solve import plan
 from warehouse.captions import (
     Search,
@@ -378,15 +379,21 @@ class TestConditions:
         zoo.make(scripted(describing, name="keen")[0])
         zoo.item("bear", "en", audio_1=zoo.material("audio", "1", audio_content="Growls.", audio_content_by="human"))
         zoo.item("cat", "en", image_1=zoo.image)
+        assert sources(zoo.workspace) == [CaptionSource(CaptionKind.TRANSCRIPT, "people", 1)]
         with zoo.workspace.database.reading() as session:
-            assert caption_sources(session, "zoo", "1.0.0") == [CaptionSource(CaptionKind.TRANSCRIPT, "people", 1)]
             (english,) = captions_of(session, [zoo.image.id], CaptionKind.CAPTION, "en")
         zoo.edit(english, "A black cat.")
         zoo.accept(zoo.image, "一只猫。", "zh")
         zoo.accept(zoo.bell, "One bell.")
-        with zoo.workspace.database.reading() as session:
-            told = sources_lines(caption_sources(session, "zoo", "1.0.0"))
+        told = sources_lines(sources(zoo.workspace))
         assert told == ["captions by keen (1); keen, edited by rita (1)", "transcripts by keen (1); people (1)"]
+
+
+def sources(workspace):
+    """Whose words stand for the media of the release."""
+    asked = {revision.id: revision.as_question() for _, revision in release_revisions(workspace, "zoo", "1.0.0")}
+    with workspace.database.reading() as session:
+        return Words(session, list(asked)).sources(asked.items())
 
 
 @pytest.fixture
