@@ -237,6 +237,11 @@ def median(goes: list[Timing], column: str) -> float:
     return float(statistics.median(getattr(go, column) for go in goes))
 
 
+def ratio(goes: dict[str, list[Timing]], done: list[Timing], column: str) -> str:
+    """Of a subject's median to ours, where ours could be timed."""
+    return f"{median(done, column) / median(goes[OURS], column):.2f}" if OURS in goes else "-"
+
+
 def spread(goes: list[Timing], column: str) -> str:
     """The least and the most of the repeats, in ms."""
     values = sorted(getattr(go, column) for go in goes)
@@ -247,9 +252,10 @@ def print_table(
     workload: str, count: int, chosen: list[Subject], goes: dict[str, list[Timing]], missing: list[str]
 ) -> None:
     """One workload's table, in Markdown."""
-    ours = goes[OURS]
-    floor = min(median(goes[one.name], "window_s") for one in chosen if one.script == "floor")
-    print(f"\n### {workload}, {count} samples, {AT_ONCE} at once, {len(ours)} repeats\n")
+    floors = [goes[one.name] for one in chosen if one.script == "floor" and one.name in goes]
+    floor = min((median(done, "window_s") for done in floors), default=float("nan"))
+    repeats = max(map(len, goes.values()), default=0)
+    print(f"\n### {workload}, {count} samples, {AT_ONCE} at once, {repeats} repeats\n")
     titles = (
         "subject", "ms a sample", "spread", "beyond the floor", "ratio to ours", "with preparing", "ratio to ours",
         "CPU ms a sample", "whole command s", "peak MB", "kB sent a sample", "connections",
@@ -263,9 +269,9 @@ def print_table(
             f"{window * 1e3:.2f}",
             spread(done, "window_s"),
             f"{(window - floor) * 1e3:.2f}",
-            f"{window / median(ours, 'window_s'):.2f}",
+            ratio(goes, done, "window_s"),
             f"{work * 1e3:.2f}",
-            f"{work / median(ours, 'work_s'):.2f}",
+            ratio(goes, done, "work_s"),
             f"{median(done, 'cpu_s') * 1e3:.2f}",
             f"{median(done, 'command_s'):.1f}",
             f"{median(done, 'most_mb'):.0f}",

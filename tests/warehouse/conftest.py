@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import av
@@ -50,8 +51,9 @@ def sound(pitch_hz: int) -> bytes:
     return buffer.getvalue()
 
 
+@cache
 def film(shade: int) -> bytes:
-    """A silent MP4 of five frames."""
+    """A silent MP4 of five frames; made once, for x264 may give other bytes for the same frames."""
     buffer = io.BytesIO()
     with av.open(buffer, "w", format="mp4") as out:
         stream = out.add_stream("libx264", rate=10)
