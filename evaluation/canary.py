@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ import pyarrow as pa
 from core.condition import SENSES
 from core.content import Frozen, MediaPart, Message, Modality, Part, TextPart
 from core.media.probe import probe
+from core.provenance import canonical_json
 from evaluation.asking import Asker, Prompt, Unit
 from evaluation.models.catalogue import ModelSpec
 from evaluation.models.sim import stimuli
@@ -31,6 +32,8 @@ from warehouse.workspace import Workspace
 PURPOSE = "canary"
 VERSION = 1
 TRIALS = 3
+_ABOUT = f"{PURPOSE}@{VERSION}"
+_NO_REPLY = (None, None, None, None)
 _DIGITS = 3
 _SHOWS: tuple[tuple[Modality, ...], ...] = (
     (),
@@ -81,22 +84,50 @@ class Arrival(StrEnum):
 
 @dataclass(frozen=True)
 class Canary:
-    """Media in order, each with the digits that it carries."""
+    """Media in order, each with the digits that it carries; the same in every run of this version."""
 
     shows: tuple[Modality, ...]
-    codes: tuple[str, ...]
     trial: int
-    parts: tuple[Part, ...]
 
     @property
     def name(self) -> str:
         """`canary_image_audio_1`."""
         return "_".join([PURPOSE, *(modality.value for modality in self.shows or (Modality.TEXT,)), str(self.trial)])
 
-    @cached_property
-    def prompt(self) -> Prompt:
-        """What the model is asked."""
-        return Prompt((Message(role="user", parts=self.parts),), self.name)
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The digits of each medium."""
+        return self._drawn()[0]
+
+    def media(self) -> tuple[bytes, ...]:
+        """Each medium.
+
+        Raises:
+            MissingExtra: The spoken digits are not installed.
+        """
+        codes, rng = self._drawn()
+        return tuple(_carrying(modality, code, rng) for modality, code in zip(self.shows, codes, strict=True))
+
+    def prompt(self, blobs: BlobStore) -> Prompt:
+        """What the model is asked; its media are put into the store.
+
+        Raises:
+            MissingExtra: The spoken digits are not installed.
+        """
+        parts: list[Part] = []
+        for number, (modality, data) in enumerate(zip(self.shows, _media(self), strict=True), start=1):
+            blobs.put(data)
+            parts.append(MediaPart(name=f"{modality.value}_{number}", media=probe(data).media_ref()))
+        # Equal requests are asked once: the empty controls differ in their blank lines.
+        parts.append(TextPart(text="\n" * (1 if self.shows else self.trial + 1) + ASKS[AskKind.REPORT]["en"]))
+        return Prompt((Message(role="user", parts=tuple(parts)),), self.name)
+
+    def _drawn(self) -> tuple[tuple[str, ...], np.random.Generator]:
+        rng = np.random.default_rng([VERSION, _SHOWS.index(self.shows), self.trial])
+        return tuple("".join(map(str, rng.choice(10, _DIGITS, replace=False))) for _ in self.shows), rng
+
+
+CANARIES = tuple(Canary(shows, trial) for shows in _SHOWS for trial in range(TRIALS))
 
 
 class Heard(Frozen):
@@ -111,7 +142,7 @@ class Heard(Frozen):
         in_order: Whether those that were found came in the order sent; None where fewer than two were. Of the empty
             control, whether nothing was reported.
         error: Why there is no reply.
-        response_key: The response behind it.
+        response_key: The response behind it; None when there is none yet.
     """
 
     shows: tuple[Modality, ...]
@@ -121,7 +152,7 @@ class Heard(Frozen):
     found: tuple[bool, ...]
     in_order: bool | None
     error: str | None
-    response_key: str
+    response_key: str | None
 
 
 class ModalityDelivery(Frozen):
@@ -167,35 +198,9 @@ class Delivery(Frozen):
         return frozenset(one.modality for one in self.modalities if one.arrival not in (Arrival.YES, Arrival.NOT_TAKEN))
 
 
-def canaries(blobs: BlobStore) -> list[Canary]:
-    """The canaries of this version, always the same; their media are put into the store.
-
-    Raises:
-        MissingExtra: The spoken digits are not installed.
-    """
-    made = _all_canaries()
-    for _, files in made:
-        for data in files:
-            blobs.put(data)
-    return [canary for canary, _ in made]
-
-
 @cache
-def _all_canaries() -> list[tuple[Canary, list[bytes]]]:
-    return [_made(place, trial) for place in range(len(_SHOWS)) for trial in range(TRIALS)]
-
-
-def _made(place: int, trial: int) -> tuple[Canary, list[bytes]]:
-    shows, rng = _SHOWS[place], np.random.default_rng([VERSION, place, trial])
-    codes = tuple("".join(map(str, rng.choice(10, _DIGITS, replace=False))) for _ in shows)
-    files = [_carrying(modality, code, rng) for modality, code in zip(shows, codes, strict=True)]
-    media = [
-        MediaPart(name=f"{modality.value}_{number}", media=probe(data).media_ref())
-        for number, (modality, data) in enumerate(zip(shows, files, strict=True), start=1)
-    ]
-    # Equal requests are asked once: the empty controls differ in their blank lines.
-    asked = TextPart(text="\n" * (1 if shows else trial + 1) + ASKS[AskKind.REPORT]["en"])
-    return Canary(shows, codes, trial, (*media, asked)), files
+def _media(canary: Canary) -> tuple[bytes, ...]:
+    return canary.media()
 
 
 def _carrying(modality: Modality, code: str, rng: np.random.Generator) -> bytes:
@@ -218,17 +223,39 @@ def check_delivery(
         models: The endpoints.
         again: Ask all of them once more: a server may have changed since.
     """
-    sent = canaries(workspace.blobs)
-    units = _units(workspace.facts, models, sent, later=int(again))
-    Asker(workspace.facts, workspace.blobs, workspace.project.root, PURPOSE, run_id).ask(
-        unit for _, unit in units.values()
-    )
-    return _deliveries(workspace.facts, models, units)
+    rounds = _rounds(workspace.facts)
+    units = [
+        Unit(model, canary.name, _ABOUT, canary.prompt(workspace.blobs), number)
+        for model in models
+        for number in [rounds[model.name] + again if model.name in rounds else 0]
+        for canary in _taken(model)
+    ]
+    Asker(workspace.facts, workspace.blobs, workspace.project.root, PURPOSE, run_id).ask(units)
+    return known_delivery(workspace.facts, models)
 
 
-def known_delivery(workspace: Workspace, models: Sequence[ModelSpec]) -> list[Delivery]:
+def known_delivery(facts: FactStore, models: Sequence[ModelSpec]) -> list[Delivery]:
     """What the latest canaries of each endpoint say; nothing is asked. One that was never asked has failed all."""
-    return _deliveries(workspace.facts, models, _units(workspace.facts, models, canaries(workspace.blobs)))
+    rounds = _rounds(facts)
+    wanted = pa.table(
+        {
+            "model": pa.array([model.name for model in models], pa.string()),
+            "parameters": pa.array([canonical_json(model.request_identity) for model in models], pa.string()),
+            "replicate": pa.array([rounds.get(model.name, 0) for model in models], pa.int64()),
+        }
+    )
+    with analysis(facts, ["response"]) as connection:
+        connection.register("wanted", wanted)
+        rows = connection.execute(
+            "SELECT model, condition, key, state, answer, error FROM response "
+            "SEMI JOIN wanted USING (model, parameters, replicate) WHERE revision_id = ?",
+            [_ABOUT],
+        ).fetchall()
+    replies = {(model, name): told for model, name, *told in rows}
+    return [
+        _delivery(model, [_hear(one, *replies.get((model.name, one.name), _NO_REPLY)) for one in _taken(model)])
+        for model in models
+    ]
 
 
 def delivery_rows(delivery: Delivery) -> list[list[str]]:
@@ -286,37 +313,19 @@ def _of(counts: tuple[int, int]) -> str:
     return f"{counts[0]} of {counts[1]}" if counts[1] else "-"
 
 
-def _units(
-    facts: FactStore, models: Sequence[ModelSpec], sent: Sequence[Canary], later: int = 0
-) -> dict[str, tuple[Canary, Unit[Prompt]]]:
-    """The canaries that an endpoint takes, in its latest round or so many rounds later, by unit key."""
+def _rounds(facts: FactStore) -> dict[str, int]:
+    """The latest round of canaries of each model, by its name."""
     with analysis(facts, ["response"]) as connection:
-        query = "SELECT model, max(replicate) FROM response WHERE purpose = ? GROUP BY model"
-        rounds = dict(connection.execute(query, [PURPOSE]).fetchall())
-    made: dict[str, tuple[Canary, Unit[Prompt]]] = {}
-    for model in models:
-        number = rounds[model.name] + later if model.name in rounds else 0
-        for canary in sent:
-            if all(model.capability.taken(modality) for modality in canary.shows):
-                unit = Unit(model, canary.name, f"{PURPOSE}@{VERSION}", canary.prompt, number)
-                made[unit.key] = canary, unit
-    return made
+        query = "SELECT model, max(replicate) FROM response WHERE revision_id = ? GROUP BY model"
+        return dict(connection.execute(query, [_ABOUT]).fetchall())
 
 
-def _deliveries(
-    facts: FactStore, models: Sequence[ModelSpec], units: Mapping[str, tuple[Canary, Unit[Prompt]]]
-) -> list[Delivery]:
-    with analysis(facts, ["response"]) as connection:
-        connection.register("wanted", pa.table({"key": pa.array(list(units), pa.string())}))
-        query = "SELECT key, state, answer, error FROM response SEMI JOIN wanted USING (key)"
-        replies = {key: told for key, *told in connection.execute(query).fetchall()}
-    heard: dict[str, list[Heard]] = {model.name: [] for model in models}
-    for key, (canary, unit) in units.items():
-        heard[unit.model.name].append(_hear(canary, key, *replies.get(key, (None, None, None))))
-    return [_delivery(model, heard[model.name]) for model in models]
+def _taken(model: ModelSpec) -> list[Canary]:
+    """The canaries that an endpoint says it takes."""
+    return [one for one in CANARIES if all(model.capability.taken(modality) for modality in one.shows)]
 
 
-def _hear(canary: Canary, key: str, state: str | None, reply: str | None, error: str | None) -> Heard:
+def _hear(canary: Canary, key: str | None, state: str | None, reply: str | None, error: str | None) -> Heard:
     found, in_order = read_reply(canary.codes, reply or "")
     if not canary.shows:
         in_order = _NONE.search(reply or "") is not None and not re.search(r"\d", reply or "")

@@ -77,7 +77,7 @@ def list_command(as_json: JsonOption = False, project: ProjectOption = None) -> 
     with open_workspace(project) as workspace:
         settings = workspace.project.settings.models
         models = find_models(list(settings), settings)
-        known = known_delivery(workspace, models) if models else []
+        known = known_delivery(workspace.facts, models) if models else []
     document = [
         {
             **model.settings,

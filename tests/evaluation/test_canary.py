@@ -3,7 +3,7 @@
 import pytest
 
 from core.content import Modality
-from evaluation.canary import Arrival, canaries, check_delivery, delivery_rows, known_delivery, problems, read_reply
+from evaluation.canary import CANARIES, Arrival, check_delivery, delivery_rows, known_delivery, problems, read_reply
 from evaluation.models.catalogue import ModelSpec
 
 IMAGE, AUDIO, VIDEO = Modality.IMAGE, Modality.AUDIO, Modality.VIDEO
@@ -80,23 +80,29 @@ def test_nothing_is_asked_twice_unless_it_is_wanted_again(workspace, member, sto
 
 
 def test_an_endpoint_that_was_never_asked_is_not_trusted(workspace, member):
-    (found,) = known_delivery(workspace, [member()])
+    (found,) = known_delivery(workspace.facts, [member()])
     assert found.undelivered == {IMAGE, AUDIO, VIDEO}
     check_delivery(workspace, "run", [member()])
-    assert known_delivery(workspace, [member()])[0].undelivered == frozenset()
+    assert known_delivery(workspace.facts, [member()])[0].undelivered == frozenset()
+
+
+def test_looking_at_what_is_known_makes_no_media(workspace, member, monkeypatch):
+    monkeypatch.setattr("evaluation.canary._carrying", None)
+    assert not known_delivery(workspace.facts, [member()])[0].was_asked
+    assert not [file for file in (workspace.project.root / "blobs").rglob("*") if file.is_file()]
 
 
 def test_the_latest_round_counts(workspace, member):
     check_delivery(workspace, "run", [member()])
     deaf = member(dropped=["audio"])  # the same name, a server that has changed
     check_delivery(workspace, "run", [deaf])
-    assert known_delivery(workspace, [deaf])[0].lost == {AUDIO}
+    assert known_delivery(workspace.facts, [deaf])[0].lost == {AUDIO}
 
 
 def test_canaries_are_the_same_every_time_and_carry_each_code_once(workspace):
-    first, second = canaries(workspace.blobs), canaries(workspace.blobs)
-    assert first == second
-    for canary in first:
+    for canary in CANARIES:
+        assert canary.media() == canary.media()
+        assert canary.prompt(workspace.blobs) == canary.prompt(workspace.blobs)
         assert len(set(canary.codes)) == len(canary.codes) == len(canary.shows)
         assert all(len(set(code)) == 3 for code in canary.codes)
 
