@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from pydantic import Field, ValidationError
@@ -106,13 +106,6 @@ class ModelSpec(Frozen):
     def fingerprint(self) -> str:
         """sha256 over `request_identity`."""
         return content_hash(self.request_identity)
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy for which what follows from its fields is worked out anew."""
-        copied = super().model_copy(update=update, deep=deep)
-        for name in copied.__dict__.keys() - type(self).model_fields:
-            del copied.__dict__[name]  # pydantic copies what cached properties hold
-        return copied
 
     @property
     def settings(self) -> dict[str, Any]:

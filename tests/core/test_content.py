@@ -1,4 +1,5 @@
 import re
+from functools import cached_property
 from itertools import pairwise
 
 import pytest
@@ -6,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from core.content import MediaPart, MediaRef, Message, MisplacedMedia, Modality, TextPart, parse_prompt
+from core.content import Frozen, MediaPart, MediaRef, Message, MisplacedMedia, Modality, TextPart, parse_prompt
 
 
 def ref(modality: str = "image", sha256: str = "a" * 64, **changes) -> MediaRef:
@@ -107,3 +108,17 @@ def test_messages_survive_json():
     again = Message.model_validate_json(message.model_dump_json())
     assert again == message
     assert again.parts[1].media.modality is Modality.VIDEO
+
+
+def test_a_copy_works_out_anew_what_follows_from_its_fields():
+    class Square(Frozen):
+        side: int
+
+        @cached_property
+        def area(self) -> int:
+            return self.side**2
+
+    square = Square(side=2)
+    assert square.area == 4
+    larger = square.model_copy(update={"side": 3})
+    assert (larger.area, square.area) == (9, 4)
