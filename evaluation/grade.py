@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 
 from core.errors import InterplayError
@@ -127,15 +128,17 @@ def grade_answer(question: Question, state: str, answer: str, entry: Entry[Grade
         return not_graded(Why.BAD_KEY, str(error)).signed(entry.fingerprint)
 
 
-def wanted_grades(graders: Mapping[str, Entry[Grader] | None]) -> pa.Table:
-    """The revisions with the fingerprint of their present grader, as queries join them."""
+def register_showings(connection: duckdb.DuckDBPyConnection, graders: Mapping[str, Entry[Grader] | None]) -> None:
+    """Make `showing` and `latest_showing` (`showings.sql`) of the revisions whose present graders these are."""
     fingerprints = [entry.fingerprint if entry else None for entry in graders.values()]
-    return pa.table({"revision_id": pa.array(graders, pa.string()), "grader": pa.array(fingerprints, pa.string())})
+    wanted = {"revision_id": pa.array(graders, pa.string()), "grader": pa.array(fingerprints, pa.string())}
+    connection.register("wanted", pa.table(wanted))
+    connection.execute(load_sql("evaluation.queries", "showings.sql"))
 
 
 def _answers(facts: FactStore, graders: Mapping[str, Entry[Grader] | None]) -> Iterator[dict[str, Any]]:
     with analysis(facts, ["response", "grade"]) as connection:
-        connection.register("wanted", wanted_grades(graders))
+        register_showings(connection, graders)
         rows = connection.sql(load_sql("evaluation.queries", "first_answers.sql")).to_arrow_table()
     for batch in rows.to_batches(_ROWS_AT_ONCE):
         yield from batch.to_pylist()

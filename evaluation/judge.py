@@ -16,7 +16,7 @@ import pyarrow as pa
 from core.grading import Grade
 from core.question import POINTS_TOTAL, Question, QuestionKind
 from evaluation.asking import Asker, Prompt, Solved, Unit
-from evaluation.grade import grade_answer, grade_row, graders_of, wanted_grades
+from evaluation.grade import grade_answer, grade_row, graders_of, register_showings
 from evaluation.graders.cleaning import clean
 from evaluation.graders.judge_prompt import (
     PROMPT_VERSION,
@@ -255,7 +255,7 @@ def _is_wanted(question: Question, rule: Grade | None, scope: Scope) -> bool:
 def _answers(facts: FactStore, judge: ModelSpec, questions: Mapping[str, Question]) -> Iterator[_Answer]:
     graders = graders_of(questions)
     with analysis(facts, ["response", "grade"]) as connection:
-        connection.register("wanted", wanted_grades(graders))
+        register_showings(connection, graders)
         query = load_sql("evaluation.queries", "judged_answers.sql")
         rows = connection.sql(query, params=[judge_fingerprint(judge)]).to_arrow_table()
     for row in (row for batch in rows.to_batches() for row in batch.to_pylist()):

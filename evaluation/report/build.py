@@ -11,7 +11,7 @@ import pyarrow as pa
 from core.grading import Grade
 from core.provenance import content_hash
 from core.question import QuestionKind
-from evaluation.grade import graders_of, wanted_grades
+from evaluation.grade import graders_of, register_showings
 from evaluation.judge import counting_judgements
 from evaluation.models.catalogue import ModelSpec
 from evaluation.report.comparisons import (
@@ -69,7 +69,7 @@ def build_report(
     questions = {revision_id: item.question for revision_id, item in items.items()}
     judged = counting_judgements(facts, judge, questions) if judge else {}
     with analysis(facts, ["response", "grade"]) as connection:
-        connection.register("wanted", wanted_grades(graders_of(questions)))
+        register_showings(connection, graders_of(questions))
         connection.register("judged", _as_table(judged))
         connection.execute("SET VARIABLE models = ?", [None if models is None else list(models)])
         connection.execute("SET VARIABLE kept = ?", [ANSWER_KEPT_CHARACTERS if with_answers else 0])
