@@ -11,16 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from core.content import MediaPart, Message, Modality
+from core.content import Message
 from core.ids import Clock, utc_now
 from core.media.errors import MediaError
 from core.progress import Ticker, progress
 from core.provenance import canonical_json, content_hash
 from evaluation.adaptation import Adapter
-from evaluation.delivery import deliver
+from evaluation.delivery import deliver, is_light
 from evaluation.models.catalogue import ModelSpec
 from evaluation.models.client import ERROR_KEPT_CHARACTERS, UnreadableReply, answered, nothing, open_client, told
-from evaluation.models.omni.capabilities import Capability
 from evaluation.models.spending import Budget
 from warehouse.blobs import BlobStore
 from warehouse.facts import FactStore, FactWriter
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, Model, ModelOutput
 
 CONCURRENCY = 16
-# A thread costs a millisecond when many calls are under way: as much as reading and encoding half a megabyte.
-_LIGHT_BYTES = 1 << 19
 
 
 class Shown(Protocol):
@@ -131,6 +128,11 @@ class Solved:
             for state, count in sorted(self.failures.items())
         ]
 
+    @property
+    def cost_lines(self) -> list[str]:
+        """For a terminal: what it cost, where that is known."""
+        return [] if self.cost_usd is None else [f"cost: {self.cost_usd:.4f} US dollars"]
+
 
 @dataclass(frozen=True)
 class Asker:
@@ -172,14 +174,15 @@ class Asker:
                     writer.add(self._row(unit, settled[unit.request_key].columns))
             with progress(f"asking ({self.purpose})", len(fresh)) as ticker, _without_old_objects():
                 asyncio.run(self._ask_all(fresh, clients, _Outcome(writer, failures, reasons, ticker, budget)))
+        asked = len(fresh) - len(budget.refused)
         unasked = sum(len(fresh[key]) for key in budget.refused)
         return Solved(
-            asked=len(fresh) - len(budget.refused),
-            reused=len(pending) - len(fresh) - unasked + len(budget.refused),
+            asked=asked,
+            reused=len(pending) - unasked - asked,
             known=len(known),
             failures=dict(failures),
             reasons={state: said.most_common(1)[0][0] for state, said in reasons.items()},
-            answered=len(fresh) - len(budget.refused) - sum(said.total() for said in reasons.values()),
+            answered=asked - sum(said.total() for said in reasons.values()),
             left=len(budget.refused),
             cost_usd=budget.spent_usd,
         )
@@ -247,7 +250,7 @@ class Asker:
 
     async def _delivered(self, unit: Unit[Shown], media: Adapter) -> tuple[list["ChatMessage"], list[dict[str, Any]]]:
         messages, capability = unit.showing.messages, unit.model.capability
-        if _is_light(messages, capability, self.blobs.is_local):
+        if is_light(messages, capability, self.blobs.is_local):
             return deliver(messages, media, capability)
         # Files are read, decoded and put into base64 beside the loop, which goes on with other calls.
         return await asyncio.to_thread(deliver, messages, media, capability)
@@ -304,24 +307,6 @@ class _Attempts:
     """How often a call was tried; 0 when it never went out."""
 
     count: int = 0
-
-
-def _is_light(messages: Iterable[Message], capability: Capability, is_local: bool) -> bool:
-    """Whether delivering takes less time than handing it to a thread: few local bytes that go as they are."""
-    media = [part.media for message in messages for part in message.parts if isinstance(part, MediaPart)]
-    if not media:
-        return True
-    kinds = {ref.modality for ref in media}
-    is_as_it_is = Modality.VIDEO not in kinds and (capability.mixed or len(kinds) == 1)
-    return (
-        is_local
-        and is_as_it_is
-        and sum(ref.byte_count for ref in media) <= _LIGHT_BYTES
-        and all(
-            (taken := capability.taken(ref.modality)) is not None and ref.media_type in taken.media_types
-            for ref in media
-        )
-    )
 
 
 async def _generate(

@@ -24,7 +24,7 @@ from warehouse.captions import (
     reject_caption,
     versions_of,
 )
-from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.command_line import BudgetOption, DryRunOption, JsonOption, ProjectOption, show, show_table
 from warehouse.people import get_user
 from warehouse.tables import Caption, CaptionKind, CaptionState, ItemState, Material
 from warehouse.workspace import open_workspace
@@ -58,9 +58,7 @@ def make(
     language: Annotated[
         list[str] | None, typer.Option("--language", help="Only for questions in this language; repeat.")
     ] = None,
-    max_cost_usd: Annotated[
-        float | None, typer.Option(min=0, help="Ask nothing that this call's costs leave no room for, in US dollars.")
-    ] = None,
+    max_cost_usd: BudgetOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     project: ProjectOption = None,
@@ -331,8 +329,7 @@ def _lines_of(made: Made) -> list[str]:
         lines.append(f"not asked: {made.by_people} that people put into words when they came into the library")
     if made.withdrawn:
         lines.append(f"not asked: {made.withdrawn} withdrawn")
-    if solved.cost_usd is not None:
-        lines.append(f"cost: {solved.cost_usd:.4f} US dollars")
+    lines += solved.cost_lines
     if solved.left:
         lines.append(f"left: {solved.left}, for which the budget has no room; call again with another budget")
     return lines

@@ -14,7 +14,7 @@ from evaluation.report.document import Report
 from evaluation.report.page import write_report
 from evaluation.report.terminal import table_as_text, table_of_cells
 from evaluation.run import Evaluated, Order, Pending, count_pending, evaluate, forget, report_release
-from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.command_line import BudgetOption, DryRunOption, JsonOption, ProjectOption, show, show_table
 from warehouse.workspace import Workspace, open_workspace
 
 app = typer.Typer(no_args_is_help=True, help="Put a release to models, grade, report.", rich_markup_mode=None)
@@ -41,9 +41,7 @@ def run(
     replicates: Annotated[
         int, typer.Option(min=1, help="How often each question is asked, with seeds of their own.")
     ] = 1,
-    max_cost_usd: Annotated[
-        float | None, typer.Option(min=0, help="Ask nothing that this call's costs leave no room for, in US dollars.")
-    ] = None,
+    max_cost_usd: BudgetOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     project: ProjectOption = None,
@@ -68,8 +66,7 @@ def run(
     lines = [f"asked {solved.asked}, reused {solved.reused}, known before {solved.known}; {graded.words}"]
     lines += solved.failure_lines
     lines += _unmade(done, condition)
-    if solved.cost_usd is not None:
-        lines.append(f"cost: {solved.cost_usd:.4f} US dollars")
+    lines += solved.cost_lines
     if solved.left:
         lines.append(f"left: {solved.left} questions, for which the budget has no room; call again with another budget")
     document = {

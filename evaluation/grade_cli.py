@@ -12,7 +12,7 @@ from evaluation.grade import Graded, count_ungraded, grade_answers
 from evaluation.judge import Comparison, Judged, Scope, compare, count_unjudged, judge_answers, judge_fingerprint
 from evaluation.models.catalogue import ModelSpec, find_models
 from evaluation.run import release_revisions
-from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.command_line import BudgetOption, DryRunOption, JsonOption, ProjectOption, show, show_table
 from warehouse.runs import open_run
 from warehouse.workspace import Workspace, open_workspace
 
@@ -43,9 +43,7 @@ def grade_command(
     scope: Annotated[
         Scope, typer.Option("--scope", help="all: the judge grades every open and multi-step answer too.")
     ] = Scope.UNGRADED,
-    max_cost_usd: Annotated[
-        float | None, typer.Option(min=0, help="Ask nothing that this call's costs leave no room for, in US dollars.")
-    ] = None,
+    max_cost_usd: BudgetOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     project: ProjectOption = None,
@@ -130,7 +128,7 @@ def _show(done: Regraded, document: Mapping[str, Any], as_json: bool) -> None:
         f"by the judge: graded {judged.graded}, not graded {judged.ungraded}, known before {judged.known}",
         f"asked {solved.asked}, reused {solved.reused}, replies known before {solved.known}",
         *solved.failure_lines,
-        *([f"cost: {solved.cost_usd:.4f} US dollars"] if solved.cost_usd is not None else []),
+        *solved.cost_lines,
         *([f"not asked for lack of budget: {solved.left}"] if solved.left else []),
         f"settled by rule {found.by_rule}, by the judge {found.by_judge}, open {found.open}",
     ]

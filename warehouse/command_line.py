@@ -19,6 +19,10 @@ ProjectOption = Annotated[
     typer.Option("--project", help="Project folder; else INTERPLAY_PROJECT, else the nearest parent folder with one."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+BudgetOption = Annotated[
+    float | None,
+    typer.Option("--max-cost-usd", min=0, help="Ask nothing that this call's costs leave no room for, in US dollars."),
+]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
 
 WIDEST = 10_000
