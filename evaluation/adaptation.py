@@ -8,7 +8,7 @@ from threading import Lock
 
 from core.content import MediaRef, Modality
 from core.media.errors import MediaError, TooLarge
-from evaluation.models.omni.capabilities import Capability, Form, Taken
+from evaluation.models.omni.capabilities import Capability, Taken
 from evaluation.recoding import (
     MUTED,
     Adaptation,
@@ -99,7 +99,7 @@ class Adapter:
             MissingBlob, DamagedBlob, MediaError: As `fetch`.
         """
         taken = capability.taken(Modality.VIDEO)
-        if taken is None or taken.form is Form.FRAMES or taken.form is Form.FRAME_LIST:
+        if taken is None or not capability.takes_films:
             raise KindNotTaken(f"an endpoint of kind {capability.name!r} takes no films, so no sound with a picture")
         key = (picture.sha256, sound.sha256, "muxed", taken.media_types, taken.most_bytes)
         data = (self._blobs.get(picture.sha256), self._blobs.get(sound.sha256))

@@ -162,9 +162,7 @@ def _one_film(
     by_kind: Mapping[Modality, list[MediaPart]], parts: list[MediaPart], media: Adapter, capability: Capability
 ) -> dict[str, _Placed]:
     kinds = set(by_kind)
-    taken = capability.video
-    is_film = taken is not None and taken.form not in (Form.FRAMES, Form.FRAME_LIST)
-    if len(parts) != 2 or len(kinds) != 2 or Modality.AUDIO not in kinds or not is_film:
+    if len(parts) != 2 or len(kinds) != 2 or Modality.AUDIO not in kinds or not capability.takes_films:
         asked = " and ".join(part.name for part in parts)
         raise CannotMix(
             f"endpoint {capability.name!r} takes one kind of media in a message, and {asked} make no one film "

@@ -158,6 +158,11 @@ class Capability(Frozen):
         return self.video is not None and self.video.form in (Form.FRAMES, Form.FRAME_LIST)
 
     @property
+    def takes_films(self) -> bool:
+        """Whether a whole video can be sent."""
+        return self.video is not None and not self.sends_frames
+
+    @property
     def identity(self) -> dict[str, Any]:
         """What of it decides what is sent, and to whom, as stable JSON values; for the keys of requests."""
         told = {"image", "audio", "video", "mixed", "thinking", "output_modalities", "base_url"}
