@@ -8,7 +8,11 @@ from sqlmodel import Session
 
 from core.errors import InterplayError
 from warehouse.tables import (
+    AuditFinding,
+    AuditItem,
+    AuditSample,
     Caption,
+    Certificate,
     Event,
     Item,
     ItemRevision,
@@ -20,7 +24,9 @@ from warehouse.tables import (
 )
 
 ADVANCING = "advancing"
-_IMMUTABLE = (Event, ItemRevision, RevisionMedia, Verdict, ReleaseItem)
+_IMMUTABLE = (
+    Event, ItemRevision, RevisionMedia, Verdict, ReleaseItem, AuditSample, AuditItem, AuditFinding, Certificate,
+)  # fmt: skip
 
 
 class ImmutableRow(InterplayError):

@@ -1,5 +1,6 @@
 """All tables. Importing this package registers every one with `SQLModel.metadata`."""
 
+from warehouse.tables.audit import AuditAnswer, AuditFinding, AuditItem, AuditSample, Certificate
 from warehouse.tables.caption import Caption, CaptionKind, CaptionState
 from warehouse.tables.item import Decision, Item, ItemRevision, ItemState, RevisionMedia, Verdict
 from warehouse.tables.material import (
@@ -14,20 +15,27 @@ from warehouse.tables.material import (
     Segment,
 )
 from warehouse.tables.release import AssetPack, Release, ReleaseItem, ReleaseState, Subset
+from warehouse.tables.review import GoldItem, Review
 from warehouse.tables.work import Assignment, AssignmentState, Event, Run, RunStatus, User
 
 __all__ = [
     "AssetPack",
     "Assignment",
     "AssignmentState",
+    "AuditAnswer",
+    "AuditFinding",
+    "AuditItem",
+    "AuditSample",
     "Caption",
     "CaptionKind",
     "CaptionState",
+    "Certificate",
     "Consent",
     "Contributor",
     "Decision",
     "DuplicateLink",
     "Event",
+    "GoldItem",
     "IngestFailure",
     "Item",
     "ItemRevision",
@@ -39,6 +47,7 @@ __all__ = [
     "Release",
     "ReleaseItem",
     "ReleaseState",
+    "Review",
     "RevisionMedia",
     "Run",
     "RunStatus",
