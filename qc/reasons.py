@@ -4,16 +4,21 @@ from core.content import Frozen
 from core.errors import UnknownName
 
 
-class Reason(Frozen):
-    """A reason code; `en` and `zh` are what people read."""
+class Words(Frozen):
+    """What people read, in both languages."""
 
-    code: str
     en: str
     zh: str
 
     def text(self, language: str) -> str:
         """Words in that language (Chinese, or English for all others)."""
         return self.zh if language.partition("-")[0] == "zh" else self.en
+
+
+class Reason(Words):
+    """A reason code with its words."""
+
+    code: str
 
 
 _REASONS = (
@@ -26,6 +31,31 @@ _REASONS = (
     Reason(code="duplicate_question", en="another item asks the same", zh="与已有题目重复"),
     Reason(
         code="bad_step_reference", en="a step refers to a step that comes later or does not exist", zh="步骤引用有误"
+    ),
+    Reason(code="bad_placeholder", en="the text names media that are not there", zh="文字中提到了不存在的素材占位符"),
+    Reason(
+        code="media_named", en="the text holds what looks like the name of a media file", zh="文字中出现了素材文件名"
+    ),
+    Reason(
+        code="wrong_language",
+        en="the text is not in the stated language, or mixed oddly",
+        zh="文字与标注的语言不符或混杂",
+    ),
+    Reason(
+        code="points_contradict_rubric",
+        en="a rubric speaks of other points than its step has",
+        zh="评分标准中的分值与步骤分值不一致",
+    ),
+    Reason(code="key_positions", en="the author's right choices stand unevenly", zh="作者的正确选项位置分布不均"),
+    Reason(
+        code="twins_not_counterfactual",
+        en="somebody who sees no media can answer all twins",
+        zh="反事实孪生题无效：不看素材也能全部答对",
+    ),
+    Reason(
+        code="twin_media",
+        en="a twin does not differ from another in exactly one modality",
+        zh="孪生题之间的差异不是恰好一种模态的素材",
     ),
     Reason(
         code="media_unusable", en="a material is missing, damaged, dropped or withdrawn", zh="素材缺失、损坏或已撤回"
@@ -44,7 +74,20 @@ _REASONS = (
     Reason(code="unhelpful_modality", en="one modality is not needed", zh="模态无用：某一模态并非必需"),
     Reason(code="not_enough_votes", en="too few valid answers to decide", zh="有效作答不足，无法判定"),
     Reason(code="needs_a_person", en="the evidence is in between; a person decides", zh="证据不明确，需人工判定"),
-    # What people say.
+    Reason(
+        code="undelivered",
+        en="too few endpoints of the panel receive what the item shows",
+        zh="能完整收到题目素材的模型端点过少",
+    ),
+    Reason(code="too_easy", en="every model finds the answer at once", zh="题目过易：所有模型都能直接答对"),
+    Reason(code="answers_split", en="the models are split between two choices", zh="模型的回答分散在两个选项之间"),
+    Reason(
+        code="leaking_step",
+        en="a step can be answered without a modality that it should need",
+        zh="某一步骤缺少应需的模态仍可作答",
+    ),
+    Reason(code="no_panel_review", en="too few models gave a review that can be read", zh="有效的模型评审不足"),
+    # What people say, and some of it models too.
     Reason(code="ambiguous", en="the question can be read in two ways", zh="题意不明确"),
     Reason(code="wrong_key", en="the key is wrong", zh="答案错误"),
     Reason(code="not_unique", en="more than one answer is right", zh="答案不唯一"),

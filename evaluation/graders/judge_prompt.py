@@ -152,7 +152,7 @@ def judge_schema() -> dict[str, Any]:
 def parse_judgement(question: Question, reply: str, nonce: str) -> Judgement | ParseProblem:
     """The judgement in a judge's reply: its last JSON object, which must fit in every respect."""
     said = without_thinking(reply)
-    found = None if said is None else _last_object(said[-REPLY_READ_CHARACTERS:])
+    found = None if said is None else last_object(said[-REPLY_READ_CHARACTERS:])
     if found is None:
         return ParseProblem(Why.JUDGE_UNREADABLE, f"no JSON object in {shown(reply[-200:])}")
     try:
@@ -162,6 +162,26 @@ def parse_judgement(question: Question, reply: str, nonce: str) -> Judgement | P
     if read.nonce != nonce:
         return ParseProblem(Why.JUDGE_NONCE, f"the nonce is {shown(read.nonce)}, which was not asked for")
     return _checked(read, parts_of(question))
+
+
+def last_object(text: str) -> str | None:
+    """The last JSON object that stands in no other one; what opens and never closes is skipped."""
+    decoder = json.JSONDecoder(object_pairs_hook=_each_name_once)
+    found, place = None, text.find("{")
+    while place >= 0:
+        end = place + 1
+        try:
+            end = decoder.raw_decode(text, place)[1]
+            found = text[place:end]
+        except (ValueError, RecursionError):
+            pass
+        place = text.find("{", end)
+    return found
+
+
+def without_control_tokens(text: str) -> str:
+    """A text in which no server takes anything for a control token of a chat template."""
+    return _CONTROL.sub(" ", text)
 
 
 class _StepReply(Frozen):
@@ -252,7 +272,7 @@ def _in_words(text: str, words: Words) -> str:
 def _as_data(answer: str, note: str) -> str:
     if len(answer) > HEAD_CHARACTERS + TAIL_CHARACTERS:
         answer = f"{answer[:HEAD_CHARACTERS]}\n{note}\n{answer[-TAIL_CHARACTERS:]}"
-    return _CONTROL.sub(" ", answer)
+    return without_control_tokens(answer)
 
 
 def _form(question: Question, nonce: str, words: Words) -> str:
@@ -268,21 +288,6 @@ def _form(question: Question, nonce: str, words: Words) -> str:
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-def _last_object(text: str) -> str | None:
-    """The last JSON object that stands in no other one; what opens and never closes is skipped."""
-    decoder = json.JSONDecoder(object_pairs_hook=_each_name_once)
-    found, place = None, text.find("{")
-    while place >= 0:
-        end = place + 1
-        try:
-            end = decoder.raw_decode(text, place)[1]
-            found = text[place:end]
-        except (ValueError, RecursionError):
-            pass
-        place = text.find("{", end)
-    return found
 
 
 def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

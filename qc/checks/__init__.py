@@ -1,6 +1,6 @@
 """Checks of a question that need no model, by name."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
@@ -14,8 +14,8 @@ from core.registry import Entry, Registry
 class Subject:
     """A question to check, with what surrounds it.
 
-    `others` are fingerprint texts of items that show the same media, by name; `media_problems` what is wrong with its
-    materials.
+    `others` are fingerprint texts of items that show the same media, or near-duplicates of them, by name;
+    `media_problems` what is wrong with its materials.
     """
 
     question: Question
@@ -31,24 +31,35 @@ class Finding(Frozen):
     message: str
 
 
-Check = Callable[[Subject], Sequence[Finding]]
+Check = Callable[[Subject], Iterable[Finding]]
 
 CHECKS: Registry[Check] = Registry(
     "checks",
-    tuple(
-        Entry(name, "1", f"qc.checks.authoring:{name}")
-        for name in (
-            "required_media",
-            "known_task_type",
-            "distinct_choices",
-            "answer_not_in_text",
-            "key_does_not_stand_out",
-            "not_asked_before",
-            "step_references",
-            "usable_media",
-        )
+    (
+        Entry("required_media", "1", "qc.checks.authoring:required_media"),
+        Entry("known_task_type", "1", "qc.checks.authoring:known_task_type"),
+        Entry("task_type_fits", "1", "qc.checks.task_types:task_type_fits"),
+        Entry("language_matches", "1", "qc.checks.language:language_matches"),
+        Entry("placeholders", "1", "qc.checks.authoring:placeholders"),
+        Entry("distinct_choices", "1", "qc.checks.authoring:distinct_choices"),
+        Entry("answer_not_in_text", "1", "qc.checks.authoring:answer_not_in_text"),
+        Entry("key_does_not_stand_out", "1", "qc.checks.authoring:key_does_not_stand_out"),
+        Entry("not_asked_before", "2", "qc.checks.authoring:not_asked_before"),
+        Entry("step_references", "2", "qc.checks.steps:step_references"),
+        Entry("points_match_rubric", "1", "qc.checks.steps:points_match_rubric"),
+        Entry("usable_media", "1", "qc.checks.authoring:usable_media"),
     ),
 )
+
+
+def error(code: str, message: str) -> Finding:
+    """A finding that stops the item."""
+    return Finding(code=code, severity="error", message=message)
+
+
+def warning(code: str, message: str) -> Finding:
+    """A finding that stops nothing."""
+    return Finding(code=code, severity="warning", message=message)
 
 
 def run_checks(subject: Subject) -> list[Finding]:

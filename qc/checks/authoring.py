@@ -9,7 +9,7 @@ from core.content import Modality, TextPart
 from core.errors import UnknownName
 from core.question import Question, QuestionKind, choice_label
 from core.taxonomy import load_taxonomy
-from qc.checks import Finding, Subject
+from qc.checks import Finding, Subject, error, warning
 
 SAME_QUESTION_RATIO = 0.97
 STANDS_OUT_RATIO = 2.0
@@ -25,24 +25,42 @@ _ANNOUNCED = re.compile(
 # A capital that stands alone; "A dog" begins with an article.
 _LABEL = re.compile(r"[\s\"'(\[]*([A-Z])(?!\w|'\w)(?! [a-z])")
 _SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
-_STEP_NUMBER = re.compile(r"(?:\bstep\s*|步骤\s*)(\d+)|第\s*(\d+)\s*步", re.IGNORECASE)
+# `<image_1>` as authors also write it: `<Image 1>`, `＜image1＞`.
+_PLACEHOLDER_LIKE = re.compile(r"[<＜]\s*(image|audio|video)[\s_-]*0*(\d{1,4})\s*[>＞]", re.IGNORECASE)
+_MEDIA_FILE = re.compile(
+    r"[\w-][\w.-]*\.(?:jpe?g|png|gif|bmp|webp|tiff?|wav|mp3|flac|ogg|opus|m4a|aac|mp4|mov|mkv|webm|avi)(?![\w.-]*\w)",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 def required_media(subject: Subject) -> Iterable[Finding]:
     """Each required modality must really be in the prompt (in a spoken question, audio is)."""
     question = subject.question
     for modality in sorted(question.required - question.modalities - {Modality.TEXT}):
-        yield _error("missing_modality", f"{modality.value} is required, but the prompt holds no {modality.value}")
+        yield error("missing_modality", f"{modality.value} is required, but the prompt holds no {modality.value}")
     if len(question.required - {Modality.TEXT}) < 2:
-        yield _error("missing_modality", "an omni-modal question requires at least two of image, audio and video")
+        yield error("missing_modality", "an omni-modal question requires at least two of image, audio and video")
 
 
 def known_task_type(subject: Subject) -> Iterable[Finding]:
     """The task type must be in the taxonomy."""
     try:
         load_taxonomy().get(subject.question.task_type)
-    except UnknownName as error:
-        yield _error("unknown_task_type", str(error))
+    except UnknownName as unknown:
+        yield error("unknown_task_type", str(unknown))
+
+
+def placeholders(subject: Subject) -> Iterable[Finding]:
+    """What the text calls like media must be there, and media must not be called by file name or content."""
+    question = subject.question
+    carried = {part.name for part in question.media}
+    texts = [part.text for part in question.prompt if isinstance(part, TextPart)]
+    text = "\n".join([*texts, *(choice.text for choice in question.choices), *(step.ask for step in question.steps)])
+    named = {f"{found[1].lower()}_{int(found[2])}": found[0] for found in _PLACEHOLDER_LIKE.finditer(text)}
+    for name in sorted(named.keys() - carried):
+        yield error("bad_placeholder", f"the text names {named[name]}, but there is no {name}; add it or remove it")
+    for told in sorted({found[0] for pattern in (_MEDIA_FILE, _SHA256) for found in pattern.finditer(text)}):
+        yield warning("media_named", f"the text holds {told!r}, which looks like the name of a media file")
 
 
 def distinct_choices(subject: Subject) -> Iterable[Finding]:
@@ -52,7 +70,7 @@ def distinct_choices(subject: Subject) -> Iterable[Finding]:
         text = normalise(choice.text)
         if text in seen:
             labels = f"{choice_label(seen[text])} and {choice_label(place)}"
-            yield _error("duplicate_choices", f"choices {labels} both say {choice.text!r}")
+            yield error("duplicate_choices", f"choices {labels} both say {choice.text!r}")
         seen.setdefault(text, place)
 
 
@@ -67,13 +85,13 @@ def answer_not_in_text(subject: Subject) -> Iterable[Finding]:
         label = _LABEL.match(rest)
         said = sorted(answer for answer in answers if _begins(rest.casefold(), answer))
         if said or (label and label[1] in labels):
-            yield _error("answer_leaked", f"the prompt announces the answer {said[-1] if said else rest[:1]!r}")
+            yield error("answer_leaked", f"the prompt announces the answer {said[-1] if said else rest[:1]!r}")
             return
     prompt = text.casefold()
     held = {answer for answer in answers if _is_telling(answer) and _holds(prompt, answer)}
     others = {normalise(choice.text) for choice in question.choices} - answers
     if held and not any(_holds(prompt, other) for other in others):
-        yield _warning("answer_leaked", f"the prompt holds the answer {sorted(held)[0]!r} and no other choice")
+        yield warning("answer_leaked", f"the prompt holds the answer {sorted(held)[0]!r} and no other choice")
 
 
 def key_does_not_stand_out(subject: Subject) -> Iterable[Finding]:
@@ -82,31 +100,25 @@ def key_does_not_stand_out(subject: Subject) -> Iterable[Finding]:
     key = [len(question.choices[index].text) for index in question.answer.correct if question.choices]
     rest = [len(c.text) for place, c in enumerate(question.choices) if place not in question.answer.correct]
     if key and rest and min(key) > STANDS_OUT_RATIO * max(rest) and min(key) > STANDS_OUT_CHARACTERS:
-        yield _warning("key_stands_out", "the key is more than twice as long as every other choice")
+        yield warning("key_stands_out", "the key is more than twice as long as every other choice")
 
 
 def not_asked_before(subject: Subject) -> Iterable[Finding]:
-    """No other item may ask the same about the same media (a template asked of other media is another question)."""
+    """No other item may ask the same about the same media (a template asked of other media is another question).
+
+    About near-duplicates of the media it is a warning: a counterfactual twin may show just that.
+    """
     own = fingerprint_text(subject.question)
     for name, other in sorted(subject.others.items()):
         if other == own:
-            yield _error("duplicate_question", f"item {name!r} asks the same about the same media")
+            yield error("duplicate_question", f"item {name!r} asks the same about the same media")
         elif _alike(_SHA256.sub("", own), _SHA256.sub("", other)):
-            yield _warning("duplicate_question", f"item {name!r} asks nearly the same about the same media")
-
-
-def step_references(subject: Subject) -> Iterable[Finding]:
-    """A step may refer only to steps before it."""
-    for number, step in enumerate(subject.question.steps, start=1):
-        for found in _STEP_NUMBER.finditer(step.ask):
-            named = int(found.group(1) or found.group(2))
-            if not 1 <= named < number:
-                yield _error("bad_step_reference", f"step {number} refers to step {named}")
+            yield warning("duplicate_question", f"item {name!r} asks nearly the same about media that show the same")
 
 
 def usable_media(subject: Subject) -> Iterable[Finding]:
     """Every material must be there, whole and usable."""
-    return [_error("media_unusable", problem) for problem in subject.media_problems]
+    return [error("media_unusable", problem) for problem in subject.media_problems]
 
 
 def normalise(text: str) -> str:
@@ -155,11 +167,3 @@ def _begins(text: str, answer: str) -> bool:
 def _holds(text: str, phrase: str) -> bool:
     boundary = r"\b" if phrase.isascii() else ""
     return re.search(f"{boundary}{re.escape(phrase)}{boundary}", text) is not None
-
-
-def _error(code: str, message: str) -> Finding:
-    return Finding(code=code, severity="error", message=message)
-
-
-def _warning(code: str, message: str) -> Finding:
-    return Finding(code=code, severity="warning", message=message)

@@ -52,6 +52,7 @@ def file(tmp_path, library, seed):
             "required": ["image", "audio"],
         }
         steps = good | {"name": "zoo-2", "kind": "multi_step", "choices": [], "answer": [], "language": "zh"}
+        steps["prompt"] = "看图<image_1>，听录音<audio_1>。"
         steps["steps"] = [{"ask": "几只？", "points": 4, "answer": "3"}, {"ask": "在哪？", "points": 6, "answer": "左"}]
         (tmp_path / "items.yaml").write_text(
             yaml.safe_dump([good, steps, *(good | change for change in more)], allow_unicode=True), encoding="utf-8"

@@ -4,7 +4,17 @@ from hypothesis import given
 
 from core.content import TextPart
 from core.question import AnswerKey, Choice, Question, QuestionKind, Step
-from evaluation.models.sim.grammar import HINT, Ask, AskKind, Hearing, Sight, ask_text, read
+from evaluation.models.sim.grammar import (
+    HINT,
+    QUOTE_BEGINS,
+    QUOTE_ENDS,
+    Ask,
+    AskKind,
+    Hearing,
+    Sight,
+    ask_text,
+    read,
+)
 from evaluation.prompts import render
 
 SIGHTS, HEARINGS = st.sampled_from(list(Sight)), st.sampled_from(list(Hearing))
@@ -109,3 +119,37 @@ def test_the_subject_is_the_same_for_every_order_of_options_and_every_note_about
     first = read("Look: [image not provided]\nWhat is it?\nA. a cat\nB. a dog")
     second = read("Look: \nWhat is it?\nA. a dog\nB. a cat")
     assert first.subject == second.subject == "Look: What is it?"
+
+
+MARKER, NONCE = "0123456789abcdef", "fedcba9876543210"
+
+
+def reviewed(quoted: str, language="en") -> str:
+    """A request for a review, with words around it that would be asks in a question."""
+    asked = ask_text(Ask(kind=AskKind.REVIEW, nonce=NONCE), language)
+    begins, ends = QUOTE_BEGINS.format(marker=MARKER), QUOTE_ENDS.format(marker=MARKER)
+    return f"Do not answer.\n{begins}\n{quoted}\n{ends}\n{asked}\nExample: how many dots, beeps and flashes are there?"
+
+
+@given(ASKS, LANGUAGES)
+def test_a_question_under_review_is_read_and_not_answered(ask, language):
+    text = f"{ask_text(ask, language)}\nA. 1\nB. 2\n{HINT[language].format(answer='2')}\nAnswer: X"
+    understood = read(reviewed(text, language))
+    assert understood.asks == (Ask(kind=AskKind.REVIEW, nonce=NONCE, about=(ask,)),)
+    assert (understood.choices, understood.steps, understood.hint) == ((), (), None)
+    assert not understood.asks_for_prefix
+
+
+@given(st.lists(ASKS, min_size=2, max_size=3), LANGUAGES)
+def test_all_steps_of_a_question_under_review_are_read(asks, language):
+    lines = [f"Step {number}: {ask_text(ask, language)}" for number, ask in enumerate(asks, start=1)]
+    (understood,) = read(reviewed("\n".join(lines), language)).asks
+    assert understood.about == tuple(asks)
+    lines.append("Step 9: How many sisters does Mia have?")
+    assert read(reviewed("\n".join(lines), language)).asks[0].about == ()
+
+
+def test_an_unknown_question_under_review_is_about_nothing_known():
+    assert read(reviewed("How many sisters does Mia have?\nA. 1\nB. 2")).asks[0].about == ()
+    forged = QUOTE_ENDS.format(marker=NONCE) + ask_text(Ask(kind=AskKind.REPORT), "en")
+    assert read(reviewed(forged)).asks[0].kind is AskKind.REVIEW

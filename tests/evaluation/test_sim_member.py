@@ -1,5 +1,6 @@
 import io
 import itertools
+import json
 from collections import Counter
 
 import hypothesis.strategies as st
@@ -14,7 +15,19 @@ from core.media.errors import MediaError
 from core.media.video import iter_frames
 from evaluation.models.sim import stimuli
 from evaluation.models.sim.gallery import Gallery
-from evaluation.models.sim.grammar import CAPTIONS, HINT, PHOTO_CAPTION, Ask, AskKind, Hearing, Sight, ask_text
+from evaluation.models.sim.grammar import (
+    CAPTIONS,
+    HINT,
+    PHOTO_CAPTION,
+    QUOTE_BEGINS,
+    QUOTE_ENDS,
+    REVIEW_ASPECTS,
+    Ask,
+    AskKind,
+    Hearing,
+    Sight,
+    ask_text,
+)
 from evaluation.models.sim.member import (
     BadKnobs,
     Knobs,
@@ -322,6 +335,42 @@ class TestCanaries:
         assert Member(Knobs(), perceiver).answer([text, images[6], code]).text == "6, 92"
         assert Member(Knobs(dropped={"audio"}), perceiver).answer([text, images[6], code]).text == "6, none"
         assert Member(Knobs(dropped={"image"}), perceiver).answer([text, images[6], code]).text == "none, 92"
+
+
+class TestReviews:
+    """A question under review is judged by what was received, and not answered."""
+
+    def reviewed(self, text: str, language="en") -> str:
+        asked = ask_text(Ask(kind=AskKind.REVIEW, nonce="0" * 16), language)
+        return f"{QUOTE_BEGINS.format(marker='1' * 16)}\n{text}\n{QUOTE_ENDS.format(marker='1' * 16)}\n{asked}"
+
+    @pytest.mark.parametrize("language", ["en", "zh"])
+    def test_all_is_well_with_what_can_be_worked_out(self, perceiver, images, voices, language):
+        text = self.reviewed(question(SUM, language) + HINT[language].format(answer="7"), language)
+        reply = json.loads(Member(Knobs(), perceiver).answer([images[5], voices[2], text]).text)
+        assert reply == {"nonce": "0" * 16, **dict.fromkeys(REVIEW_ASPECTS, True), "why": {}}
+
+    def test_what_nothing_holds_cannot_be_answered(self, perceiver, images, voices):
+        unknown = self.reviewed(UNKNOWN[0] + OPTIONS)
+        for member, parts in (
+            (Member(Knobs(), perceiver), [images[5], voices[2], unknown]),
+            (Member(Knobs(), perceiver), [images[5], self.reviewed(question(SUM))]),
+            (Member(Knobs(dropped={"audio"}), perceiver), [images[5], voices[2], self.reviewed(question(SUM))]),
+        ):
+            reply = json.loads(member.answer(parts).text)
+            assert [aspect for aspect in REVIEW_ASPECTS if not reply[aspect]] == ["answerable"]
+            assert reply["why"].keys() == {"answerable"}
+
+    def test_the_words_are_in_the_language_of_the_question(self, perceiver):
+        text = Member(Knobs(), perceiver).answer([self.reviewed("小明有几个姐妹？", "zh")]).text
+        assert "素材中没有题目所问的信息。" in text
+
+    def test_members_refuse_and_are_cut_off_as_ever(self, perceiver):
+        text = self.reviewed(UNKNOWN[0])
+        assert Member(Knobs(refusal=1), perceiver).answer([text]).stop == "content_filter"
+        cut = Member(Knobs(truncation=1), perceiver).answer([text])
+        assert cut.stop == "max_tokens"
+        assert not cut.text.endswith("}")
 
 
 class TestKnobs:

@@ -1,11 +1,13 @@
 import hashlib
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.content import MediaRef, parse_prompt
+from core.content import MediaRef, TextPart, parse_prompt
 from core.question import AnswerKey, Choice, Question, QuestionKind, Step
+from core.taxonomy import load_taxonomy
 from qc.checks import CHECKS, Subject, run_checks
 from qc.checks.asked import Asked
 from qc.checks.authoring import fingerprint_text, normalise
@@ -29,7 +31,7 @@ def question(text: str = "Which animal?", choices=CHOICES, key: tuple[int, ...] 
         "answer": AnswerKey(correct=key),
         "required": {"image", "audio"},
         "task_type": "counting",
-        "language": "en",
+        "language": "zh" if re.search("[一-鿿]", text) else "en",
     }
     return Question(**fields | changes)
 
@@ -38,12 +40,13 @@ def open_question(text: str, *accepted: str) -> Question:
     return question(text, kind="open", choices=(), answer=AnswerKey(accepted=accepted))
 
 
-def steps(*asks: str) -> Question:
+def steps(*asks: str, text: str = "Which animal?", rubrics: dict[int, str] | None = None, **changes) -> Question:
     points = [10 - (len(asks) - 1), *[1] * (len(asks) - 1)]
     made = [
-        Step(ask=ask, points=point, answer=AnswerKey(accepted=("3",))) for ask, point in zip(asks, points, strict=True)
+        Step(ask=ask, points=point, answer=AnswerKey(accepted=("3",)), rubric=(rubrics or {}).get(number))
+        for number, (ask, point) in enumerate(zip(asks, points, strict=True), start=1)
     ]
-    return question(kind="multi_step", choices=(), answer=AnswerKey(), steps=made)
+    return question(text, kind="multi_step", choices=(), answer=AnswerKey(), steps=made, **changes)
 
 
 def found(asked: Question, **more) -> list[tuple[str, str]]:
@@ -60,7 +63,7 @@ def test_a_good_question_has_no_findings():
 
 
 def test_every_check_is_registered_with_a_version_and_its_codes_are_known():
-    assert len(list(CHECKS)) == 8
+    assert len(list(CHECKS)) == 12
     asked = question("The answer is a fox.", choices=("a fox", "A  Fox"), key=(0,), required={"video"}, task_type="x")
     codes = {code for _, code in found(asked, media_problems=("gone",))}
     assert codes == {"missing_modality", "unknown_task_type", "duplicate_choices", "answer_leaked", "media_unusable"}
@@ -165,20 +168,254 @@ def test_a_key_that_stands_out_by_its_length_is_a_warning(choices, stands_out):
     assert (found(question(choices=choices, key=(0,))) == [("warning", "key_stands_out")]) is stands_out
 
 
-@pytest.mark.parametrize(
-    ("asks", "bad"),
-    [
-        (("How many?", "Double what step 1 gives.", "Add steps 1 and step 2."), 0),
-        (("See step 2.", "How many?"), 1),
-        (("How many?", "As in step 2?"), 1),
-        (("How many?", "As in Step 7 and 第9步?"), 2),
-        (("几个？", "把步骤1的结果加倍。"), 0),
-        (("几个？", "用步骤 3 的结果。"), 1),
-        (("How many stepladders?", "Which footstep 1?"), 0),
-    ],
-)
-def test_steps_refer_only_to_steps_before_them(asks, bad):
-    assert found(steps(*asks)) == [("error", "bad_step_reference")] * bad
+class TestStepReferences:
+    @pytest.mark.parametrize(
+        "asks",
+        [
+            ("How many?", "Double what step 1 gives.", "Add the results of step 1 and step 2."),
+            ("几个？", "把步骤1的结果加倍。", "第一步的答案与第2步的答案之差是多少？"),
+            ("How many stepladders?", "Which footstep 1?"),
+        ],
+    )
+    def test_to_earlier_steps_and_to_none_is_fine(self, asks):
+        assert self.bad(asks) == []
+
+    @pytest.mark.parametrize(
+        "ask",
+        [
+            "Double the answer of step 3.",
+            "Subtract it from the result from step 3.",
+            "What is the answer to step 3 in words?",
+            "Take the outputs of steps 1 and step 3.",
+            "What follows from step 3?",
+            "Double step 3's result.",
+            "Name what you found in step 3.",
+            "用步骤 3 的结果。",
+            "第3步的答案加一是多少？",
+            "第三步得到的结果是什么？",
+        ],
+    )
+    def test_to_what_only_its_own_steps_have_is_an_error(self, ask):
+        assert self.bad(("?", ask)) == ["error"]
+
+    @pytest.mark.parametrize(
+        "ask",
+        [
+            "Which spice is added in step 3 of the recipe?",
+            "What is the result of step 3 of the experiment?",
+            "How long does it take from step 3 to step 5?",
+            "What does the cook do in step 4?",
+            "As in step 2?",
+            "菜谱第3步加了什么？",
+            "视频中第三步的结果是什么？",
+            "第9步之后听到什么？",
+        ],
+    )
+    def test_to_what_may_be_a_step_in_the_world_is_a_warning(self, ask):
+        assert set(self.bad(("?", ask))) == {"warning"}
+
+    def test_numbers_of_any_length_are_read(self):
+        assert self.bad(("?", f"Take the answer of step {'9' * 5000}.")) == ["error"]
+        assert found(question(choices=("a wolf", f"<image_{'9' * 5000}>"), key=(0,))) == []
+
+    def test_one_finding_for_each(self):
+        assert self.bad(("How many?", "As in Step 7 and 第9步?")) == ["warning"] * 2
+        assert self.bad(("Take the answer of step 1.", "?")) == ["error"]
+
+    def bad(self, asks):
+        return [severity for severity, code in found(steps(*asks, text="")) if code == "bad_step_reference"]
+
+
+class TestPointsOfRubrics:
+    """The first of two steps has nine points, the other one."""
+
+    def told(self, rubric: str, number: int = 1):
+        asked = steps("How many?", "How many more?", rubrics={number: rubric})
+        return [finding.message for finding in run_checks(Subject(asked))]
+
+    @pytest.mark.parametrize(
+        "rubric",
+        [
+            "2 points",
+            "Two points for the right bird.",
+            "10 points for a full answer",
+            "5 pts for the bird, 3 pts for the count",
+            "9 points; only 12 points where both are named",
+            "2分",
+            "答对得两分。",
+            "满分 10 分",
+            "鸟名5分，数量3分",
+            "Award 1-3 points for the reasoning.",
+        ],
+    )
+    def test_other_points_than_those_of_the_step_are_a_warning(self, rubric):
+        (message,) = self.told(rubric)
+        assert message.startswith("step 1 has 9 points, and its rubric speaks of ")
+
+    @pytest.mark.parametrize(
+        "rubric",
+        [
+            "9 points",
+            "nine points for the right bird, 4 points for a bird of the same family",
+            "5 points for the bird, 4 points for the count",
+            "3 points each for the bird, the tree and the count",
+            "9 of the 10 points: any spelling",
+            "Deduct 2 points for a wrong unit.",
+            "Only 4 points where the unit is missing.",
+            "The number must be right.",
+            "A bird seen 3 minutes in; two decimals suffice; 3 points of interest are shown",
+            "9分",
+            "九分",
+            "鸟名5分，数量4分",
+            "每个要点3分",
+            "本题10分，此步9分",
+            "单位错误扣2分",
+            "仅写出单位得3分",
+            "五分钟以内，约三分之一，十分清楚，八分音符",
+            "得1至9分",
+        ],
+    )
+    def test_the_same_points_and_parts_of_them_are_fine(self, rubric):
+        assert self.told(rubric) == []
+
+    def test_the_message_names_the_points(self):
+        assert self.told("1 point for each of 3 and 2.5 points", 2) == [
+            "step 2 has 1 points, and its rubric speaks of 1 and 2.5"
+        ]
+
+
+ENGLISH = "Which of the animals in the picture makes the sound that you hear?"
+CHINESE = "图中的哪一种动物发出了录音中的声音？"
+WRONG_LANGUAGE, MIXED_LANGUAGE = [("error", "wrong_language")], [("warning", "wrong_language")]
+
+
+class TestLanguage:
+    @pytest.mark.parametrize(
+        ("text", "language"), [(CHINESE, "en"), (CHINESE, "en-GB"), (ENGLISH, "zh"), (ENGLISH, "zh-CN")]
+    )
+    def test_a_question_in_another_language_is_an_error(self, text, language):
+        assert found(question(text, language=language)) == WRONG_LANGUAGE
+
+    @pytest.mark.parametrize(
+        ("text", "language"),
+        [
+            (ENGLISH, "en"),
+            (CHINESE, "zh"),
+            (ENGLISH, "de"),
+            (CHINESE, "yue"),
+            ("<image_1> + <audio_1> = ?", "zh"),
+            ("OK?", "zh"),
+            ("Which animal?", "zh"),
+            ("图中是谁？", "en"),
+            ("Which city is 北京 and which one is 上海 on the map?", "en"),
+            ('What is wrong with the sentence "他昨天晚上去了北京的那个很大的图书馆看书"?', "en"),
+            ("Which sentence is spoken: “今天天气很好我们一起去公园玩吧” or another?", "en"),
+            ("Mia 和 Tom 谁在图片的左边？", "zh"),
+            ("运行 `for number in range(3): print(number)` 后会输出什么？", "zh"),
+            ("录音中的人说的是不是“What a beautiful morning it is today, my dear friend”？", "zh"),
+            ("求 $\\frac{distance}{time} \\cdot \\sin \\theta$ 的值。", "zh"),
+            ("第3段录音与图中的 H2O、CO2 有什么关系？", "zh"),
+        ],
+    )
+    def test_names_quotations_code_and_formulas_are_fine(self, text, language):
+        assert found(question(text, language=language)) == []
+
+    @pytest.mark.parametrize(
+        ("text", "language"),
+        [
+            (f"{ENGLISH}\n" + "他昨天晚上去了北京的那个很大的图书馆看书，然后回家吃了饭，睡了一个好觉。" * 3, "en"),
+            (f"{ENGLISH}\n他昨天晚上去了北京的那个很大的图书馆看书，然后回家吃了饭，睡了一个好觉。", "en"),
+            (
+                f"{CHINESE}\nThe passage that is read aloud is a short story about a family who lived in the woods.",
+                "zh",
+            ),
+            ("这部 movie 的 main character 在 video 里 says 什么？", "zh"),
+        ],
+    )
+    def test_a_passage_in_another_language_and_a_medley_are_warnings(self, text, language):
+        assert found(question(text, language=language)) == MIXED_LANGUAGE
+
+    @pytest.mark.parametrize("choices", [("Apple", "Samsung", "华为", "小米"), ("a wolf", "a fox", "狼"), ("1", "2")])
+    def test_options_may_be_names_in_another_language(self, choices):
+        assert found(question(CHINESE, choices=choices)) == []
+        assert found(question(ENGLISH, choices=choices)) == []
+
+    def test_options_all_in_another_language_are_what_is_asked_about(self):
+        choices = ("今天天气很好", "明天会下大雨", "昨天刮了大风")
+        assert found(question("What does the speaker in the recording say?", choices=choices)) == []
+
+    def test_options_in_two_languages_are_a_warning(self):
+        choices = ("the wolf is behind the tree", "狐狸躲在大树的后面", "a bear")
+        assert found(question(CHINESE, choices=choices)) == MIXED_LANGUAGE
+        assert found(question(ENGLISH, choices=choices)) == MIXED_LANGUAGE
+
+    def test_where_only_the_options_are_written_they_should_be_in_the_language(self):
+        choices = ("今天天气很好", "明天会下大雨", "昨天刮了大风")
+        assert found(question("", choices=choices, asked_in="audio")) == MIXED_LANGUAGE
+        assert found(question("", choices=choices, asked_in="audio", language="zh")) == []
+        assert found(question("Who?", choices=choices, language="en")) == []
+
+    def test_a_single_step_in_another_language_is_a_warning(self):
+        asked = steps("How many birds are there?", "How many of them sing?", "其中有几只鸟会飞？", text=ENGLISH)
+        assert found(asked) == MIXED_LANGUAGE
+        assert found(steps("有几只鸟？", "其中有几只鸟会唱歌？", text=CHINESE)) == []
+
+
+class TestPlaceholders:
+    @pytest.mark.parametrize("written", ["<image_2>", "<Image_2>", "<image 2>", "<image2>", "<video_1>", "＜image_2＞"])
+    def test_a_placeholder_without_media_is_an_error(self, written):
+        asked = question("Which animal?")
+        asked = asked.model_copy(update={"prompt": (*asked.prompt, TextPart(text=f" Look at {written}."))})
+        assert found(asked) == [("error", "bad_placeholder")]
+        assert found(steps("How many?", f"How many in {written}?")) == [("error", "bad_placeholder")]
+        assert found(question(choices=("a wolf", f"the one in {written}"))) == [("error", "bad_placeholder")]
+
+    @pytest.mark.parametrize(
+        "written", ["<image_1>", "<Image 1>", "<video>", "<audio controls>", "image 2", "5 < 6 > 2"]
+    )
+    def test_a_later_mention_and_other_text_is_fine(self, written):
+        assert found(question(choices=("a wolf", f"as in {written}"), key=(0,))) == []
+
+    def test_the_message_names_it(self):
+        (finding,) = run_checks(Subject(question(choices=("a wolf", "in <Image 02>"))))
+        assert finding.message == "the text names <Image 02>, but there is no image_2; add it or remove it"
+
+    @pytest.mark.parametrize(
+        ("written", "named"),
+        [
+            ("fox_01.jpg", True),
+            ("录音my-fox.WAV里", True),
+            (hashlib.sha256(b"x").hexdigest(), True),
+            ("U.S. Route 66", False),
+            ("e.g. mp3 players", False),
+            ("one.two", False),
+            ("x.png.y", False),
+        ],
+    )
+    def test_names_of_media_files_are_a_warning(self, written, named):
+        asked = question(choices=("a wolf", f"the one in {written}"), key=(0,))
+        assert found(asked) == ([("warning", "media_named")] if named else [])
+
+
+class TestTaskTypes:
+    @pytest.mark.parametrize("name", ["multi_step_reasoning", "Multi-step reasoning", "多步推理"])
+    def test_multi_step_reasoning_has_steps(self, name):
+        assert found(question(task_type=name)) == [("warning", "wrong_task_type")]
+        assert found(steps("How many?", "Why?", task_type=name)) == []
+
+    def test_steps_may_be_of_any_type(self):
+        for task_type in load_taxonomy().task_types:
+            assert found(steps("How many?", "Why?", task_type=task_type.id)) == []
+
+    @pytest.mark.parametrize(
+        ("task_type", "fits"),
+        [("automatic_speech_recognition", False), ("pause_comprehension", False), ("puzzle", True)],
+    )
+    def test_what_is_defined_by_its_sound_requires_audio(self, task_type, fits):
+        media = {"image_1": ref("image"), "video_1": ref("video")}
+        silent = {"prompt": parse_prompt("What? <image_1> <video_1>", media), "required": {"image", "video"}}
+        assert found(question(task_type=task_type, **silent)) == ([] if fits else [("warning", "wrong_task_type")])
+        assert found(question(task_type=task_type)) == []
 
 
 def test_media_problems_are_errors():
@@ -231,6 +468,21 @@ class TestAskedBefore:
         asked = Asked([("same", question()), ("other", question(seed="y"))])
         assert set(asked.beside("new", question())) == {"same"}
         assert asked.beside("new", question(prompt=parse_prompt("Bare?", {}))) == {}
+
+    def test_near_duplicates_are_compared_as_if_they_were_the_same_and_warned_of(self):
+        pairs = [(ref(kind, "x").sha256, ref(kind, "y").sha256) for kind in ("image", "audio")]
+        alike = {sha256: min(pair) for pair in pairs for sha256 in pair}
+        asked = Asked([("old", question(seed="y")), ("else", question("How many legs?", seed="y"))], alike)
+        assert set(asked.beside("new", question())) == {"old", "else"}
+        assert found(question(), others=asked.beside("new", question())) == [("warning", "duplicate_question")]
+        assert asked.beside("new", question(seed="z")) == {}
+        asked.put("old", question(seed="z"))
+        assert set(asked.beside("new", question())) == {"else"}
+
+    def test_all_of_the_media_must_be_near_duplicates(self):
+        images = sorted(ref("image", seed).sha256 for seed in "xy")
+        asked = Asked([("old", question(seed="y"))], dict.fromkeys(images, images[0]))
+        assert asked.beside("new", question()) == {}
 
     def test_a_question_that_is_put_again_replaces_the_old_one(self):
         asked = Asked([("one", question())])

@@ -46,16 +46,22 @@ class AskKind(StrEnum):
     SPOKEN = "spoken"
     REPORT = "report"
     DESCRIBE = "describe"
+    REVIEW = "review"
 
 
 class Ask(Frozen):
-    """One question with its terms filled in; which terms are set follows from the kind."""
+    """One question with its terms filled in; which terms are set follows from the kind.
+
+    `about` is what the question under review asks for: nothing where any part of it asks for something unknown.
+    """
 
     kind: AskKind
     sight: Sight | None = None
     hearing: Hearing | None = None
     modulus: int | None = None
     place: int | None = None
+    nonce: str | None = None
+    about: tuple["Ask", ...] = ()
 
 
 TERMS: Mapping[Sight | Hearing, Mapping[Language, str]] = {
@@ -65,8 +71,18 @@ TERMS: Mapping[Sight | Hearing, Mapping[Language, str]] = {
     Hearing.NUMBER: {"en": "the number spoken in the recording", "zh": "录音中说出的数字"},
 }
 
+# A question under review stands between these lines, which it cannot forge: the marker is a hash over it.
+QUOTE_BEGINS, QUOTE_ENDS = "===== QUESTION {marker} BEGINS =====", "===== QUESTION {marker} ENDS ====="
+# What a review says of a question, as true or false.
+REVIEW_ASPECTS = ("unambiguous", "one_answer", "fits_task_type", "answerable")
+
 # Every template is tried from top to bottom; a later one may be part of an earlier one, never the reverse.
 ASKS: Mapping[AskKind, Mapping[Language, str]] = {
+    AskKind.REVIEW: {
+        "en": "Say of the question between the marked lines whether it meets these requirements, and repeat the nonce "
+        "{nonce} in your reply.",
+        "zh": "请判断标记行之间的题目是否符合以下要求，并在回复中原样写出校验码{nonce}。",
+    },
     AskKind.REPORT: {
         "en": "For each image, video or recording, in the order in which you received them, write one entry: the "
         "number printed in an image, the digits shown one after another in a video, the digits spoken in a recording. "
@@ -142,6 +158,8 @@ _SLOTS: Mapping[str, str] = {
     "count": r"\d+",
     "label": r"[^.。\n]+?",
     "answer": r"[^.。\n]+?",
+    "nonce": r"[0-9a-f]{16}",
+    "marker": r"[0-9a-f]{16}",
 }
 
 
@@ -179,12 +197,15 @@ def ask_text(ask: Ask, language: Language) -> str:
         "sight": TERMS[ask.sight][language] if ask.sight else "",
         "hearing": TERMS[ask.hearing][language] if ask.hearing else "",
     }
-    return ASKS[ask.kind][language].format(**terms, modulus=ask.modulus, place=ask.place)
+    return ASKS[ask.kind][language].format(**terms, modulus=ask.modulus, place=ask.place, nonce=ask.nonce)
 
 
 def read(text: str) -> Understood:
     """Understand all text that a member received, joined in order."""
     language: Language = "zh" if _HAN.search(text) else "en"
+    if begins := _pattern(QUOTE_BEGINS).search(text):
+        quoted, _, after = text[begins.end() :].partition(QUOTE_ENDS.format(marker=begins["marker"]))
+        return _about(read(quoted), text[: begins.start()] + after)
     choices = _choices(text)
     question = _CHOICE.sub("", text) if choices else text
     steps = [] if choices else [found.group(2) for found in _STEP.finditer(question)]
@@ -202,6 +223,15 @@ def read(text: str) -> Understood:
         asks_for_prefix=bool(_PREFIX.search(text)),
         subject=" ".join(_BRACKETED.sub("", question).split()),
     )
+
+
+def _about(quoted: Understood, around: str) -> Understood:
+    """What the text around a quoted question asks of it; what the question itself asks is not to be answered."""
+    parts = quoted.steps or (quoted.asks,)
+    about = tuple(ask for asks in parts for ask in asks) if all(parts) else ()
+    asks = tuple(ask.model_copy(update={"about": about}) for ask in _asks(around))
+    unasked = {"choices": (), "steps": (), "hint": None, "may_say_none": False, "asks_for_prefix": False}
+    return quoted.model_copy(update={"asks": asks, **unasked})
 
 
 def _choices(text: str) -> tuple[tuple[str, str], ...]:
@@ -234,6 +264,7 @@ def _ask(kind: AskKind, found: Mapping[str, str]) -> Ask:
         hearing=_term(Hearing, found.get("hearing")),
         modulus=int(found["modulus"]) if "modulus" in found else None,
         place=int(found["place"]) if "place" in found else None,
+        nonce=found.get("nonce"),
     )
 
 

@@ -1,12 +1,27 @@
 """From what was perceived to an answer: pure, and silent about what is not known."""
 
+import json
 from collections.abc import Mapping, Sequence
 
 from core.content import Frozen
-from evaluation.models.sim.grammar import CAPTIONS, PHOTO_CAPTION, Ask, AskKind, Hearing, Language, Sight, Understood
+from evaluation.models.sim.grammar import (
+    CAPTIONS,
+    PHOTO_CAPTION,
+    REVIEW_ASPECTS,
+    Ask,
+    AskKind,
+    Hearing,
+    Language,
+    Sight,
+    Understood,
+)
 from evaluation.models.sim.percepts import Clip, Percept, Picture, Sound
 
 NOTHING: Mapping[Language, str] = {"en": "none", "zh": "无"}
+_NOT_THERE: Mapping[Language, str] = {
+    "en": "What is asked is in none of the materials.",
+    "zh": "素材中没有题目所问的信息。",
+}
 
 
 class Known(Frozen):
@@ -75,13 +90,9 @@ def work_out(ask: Ask, known: Known, language: Language) -> str | None:
     match ask.kind:
         case AskKind.SUM:
             return None if seen is None or heard is None or not ask.modulus else str((seen + heard) % ask.modulus)
-        case AskKind.SAME:
+        case AskKind.SAME | AskKind.SEEN | AskKind.HEARD:
             either = heard if seen is None else seen
             return None if either is None else str(either)
-        case AskKind.SEEN:
-            return None if seen is None else str(seen)
-        case AskKind.HEARD:
-            return None if heard is None else str(heard)
         case AskKind.POINTED:
             return None if heard is None else known.photos.get(heard)
         case AskKind.PLACED:
@@ -98,6 +109,16 @@ def work_out(ask: Ask, known: Known, language: Language) -> str | None:
             return ", ".join(known.report) or NOTHING[language]
         case AskKind.DESCRIBE:
             return known.described or NOTHING[language]
+        case AskKind.REVIEW:
+            return _review(ask, known, language)
+
+
+def _review(ask: Ask, known: Known, language: Language) -> str:
+    """An honest review: all is well, unless the question asks for what nothing that was received holds."""
+    is_there = bool(ask.about) and all(work_out(one, known, language) is not None for one in ask.about)
+    said = dict.fromkeys(REVIEW_ASPECTS, True) | {"answerable": is_there}
+    why = {} if is_there else {"answerable": _NOT_THERE[language]}
+    return json.dumps({"nonce": ask.nonce, **said, "why": why}, ensure_ascii=False)
 
 
 def _heard(sound: Sound) -> dict[Sight | Hearing, int]:

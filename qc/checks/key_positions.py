@@ -1,0 +1,28 @@
+"""Whether an author's right answers stand in all places equally often."""
+
+from collections.abc import Sequence
+
+from core.question import Question, choice_label
+from qc.checks import Finding, warning
+from qc.key_bias import key_positions
+
+ITEMS_AT_LEAST = 20
+_SIGNIFICANCE = 0.01
+
+
+def key_position_balance(questions: Sequence[Question]) -> Finding | None:
+    """A warning where the places of the keys are too uneven for chance, at a significance of .01.
+
+    Over questions with one right choice; of fewer than `ITEMS_AT_LEAST`, and where no test is defined, nothing is said.
+    """
+    keyed = [question for question in questions if len(question.answer.correct) == 1]
+    if len(keyed) < ITEMS_AT_LEAST:
+        return None
+    found = key_positions([one.answer.correct[0] for one in keyed], [len(one.choices) for one in keyed])
+    if found.p.value is None or found.p.value >= _SIGNIFICANCE:
+        return None
+    told = ", ".join(
+        f"{choice_label(place)} {count} times where {expected:.1f} are expected"
+        for place, (count, expected) in enumerate(zip(found.counts, found.expected, strict=True))
+    )
+    return warning("key_positions", f"of {len(keyed)} right choices {told} ({found.test}, p = {found.p.value:.2g})")
