@@ -17,8 +17,9 @@ from evaluation.report.page import write_report
 from evaluation.report.terminal import table_of_cells
 from evaluation.run import Order, evaluate, report_release
 from interplay.demo_source import MANIFEST, SETTINGS, prepare, truths
-from qc.report import qc_report, report_lines
-from qc.review import give_verdict
+from qc.report.build import qc_report
+from qc.report.terminal import report_lines
+from qc.review.verdicts import give_verdict
 from qc.rounds import Panel, run_round1, run_round2
 from warehouse.command_line import show_table
 from warehouse.items import revisions_in
@@ -98,11 +99,10 @@ class Demo:
             self._review(workspace, number, REVIEWERS[:1], made_to_be)
         self._review(workspace, 3, REVIEWERS, made_to_be)
         self.done["questions to the panel"] = asked
-        with workspace.database.reading() as session:
-            report = qc_report(session)
+        report = qc_report(workspace)
         self.say(f"3. quality control: {asked} questions to a panel of {len(panel.models)} families")
         for line in report_lines(report):
-            self.say(f"   {line.strip()}")
+            self.say(f"   {line}")
 
     def _review(
         self, workspace: Workspace, number: int, reviewers: Sequence[str], made_to_be: Mapping[str, str]

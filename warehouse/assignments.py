@@ -63,7 +63,21 @@ def finish(session: Session, assignment_id: str, user_id: str, state: Assignment
     Raises:
         LeaseLost: It is not live, has expired, or is another's.
     """
-    assignment = session.get(Assignment, assignment_id, with_for_update=True, populate_existing=True)
+    assignment = hold(session, assignment_id, user_id, clock)
+    assignment.state = state
+    assignment.ended_at = clock()
+    events.record(session, user_id, assignment.task_kind, assignment.task_id, f"lease_{state.value}", clock)
+
+
+def hold(
+    session: Session, assignment_id: str, user_id: str, clock: Clock = utc_now, *, lock: bool = True
+) -> Assignment:
+    """One's own live lease, which nobody ends before the transaction does; without `lock` it is only looked at.
+
+    Raises:
+        LeaseLost: It is not live, has expired, or is another's.
+    """
+    assignment = session.get(Assignment, assignment_id, with_for_update=lock or None, populate_existing=True)
     if (
         assignment is None
         or assignment.user_id != user_id
@@ -71,9 +85,7 @@ def finish(session: Session, assignment_id: str, user_id: str, state: Assignment
         or assignment.expires_at <= clock()
     ):
         raise LeaseLost("this task is no longer yours (the lease ran out or was given back); take it again")
-    assignment.state = state
-    assignment.ended_at = clock()
-    events.record(session, user_id, assignment.task_kind, assignment.task_id, f"lease_{state.value}", clock)
+    return assignment
 
 
 def _expire(session: Session, kind: str, clock: Clock) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
 
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
@@ -64,7 +65,7 @@ def record_verdict(session: Session, revision: ItemRevision, judgement: Judgemen
             )
         return known
     _check_place(item, revision, judgement.round)
-    if judgement.by_person and _names_of(session, judgement.decider) & _authors(session, item):
+    if judgement.by_person and session.exec(own_items(session, judgement.decider).where(Item.id == item.id)).first():
         raise OwnItem(f"{judgement.decider} wrote item {item.name!r}; somebody else must judge it")
     verdict = Verdict(
         revision_id=revision.id,
@@ -127,16 +128,17 @@ def verdicts_on(session: Session, revision_id: str, round_number: int | None = N
     return list(session.exec(query.order_by(col(Verdict.created_at), col(Verdict.id))))
 
 
-def _authors(session: Session, item: Item) -> set[str]:
-    """Everybody who had a hand in it: a small change by somebody else makes it no less the first author's item."""
-    wrote = session.exec(select(ItemRevision.author).where(ItemRevision.item_id == item.id))
-    return {item.created_by, *wrote}
+def own_items(session: Session, person: str) -> SelectOfScalar[str]:
+    """Ids of the items that somebody had a hand in: a small change by somebody else makes an item no less theirs."""
+    names = names_of(session, person)
+    wrote = select(ItemRevision.item_id).where(col(ItemRevision.author).in_(names))
+    return select(Item.id).where(col(Item.created_by).in_(names) | col(Item.id).in_(wrote))
 
 
-def _names_of(session: Session, decider: str) -> set[str]:
+def names_of(session: Session, person: str) -> set[str]:
     """A person as files (by sign-in name) and the studio (by user id) call them."""
-    users = session.exec(select(User).where((col(User.name) == decider) | (col(User.id) == decider)))
-    return {decider, *(name for user in users for name in (user.id, user.name))}
+    users = session.exec(select(User).where((col(User.name) == person) | (col(User.id) == person)))
+    return {person, *(name for user in users for name in (user.id, user.name))}
 
 
 def _idempotency_key(revision: ItemRevision, judgement: Judgement) -> str:

@@ -7,7 +7,7 @@ from sqlmodel import select
 from core.content import TextPart
 from core.errors import UnknownName
 from core.question import AnswerKey, Question
-from qc.review import give_verdict
+from qc.review.verdicts import give_verdict
 from warehouse.items import Draft, create_item, get_item, revise_item
 from warehouse.lifecycle import Action, Advance, ReasonMissing, advance
 from warehouse.people import NotAllowed, get_user

@@ -1,0 +1,176 @@
+"""Gold items: revisions whose right verdict is known, given to reviewers among their own to measure attention."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from sqlalchemy import func
+from sqlmodel import Session, col, select
+
+from core.content import Frozen
+from core.errors import InterplayError
+from core.ids import Clock, utc_now
+from core.provenance import content_hash
+from evaluation.metrics import wilson
+from qc.review.verdicts import checked_codes
+from warehouse import events
+from warehouse.items import current_revision, find_item, get_item
+from warehouse.people import Role, get_user, require_role
+from warehouse.tables import Decision, GoldItem, Item, ItemRevision, ItemState, Review, User, Verdict
+from warehouse.verdicts import names_of, own_items, verdicts_on
+
+# Every so many tasks of a reviewer one is gold.
+GOLD_EVERY = 10
+_DECIDED = (ItemState.ACCEPTED, ItemState.REJECTED, ItemState.RELEASED)
+_STOPS = (Decision.RETURN, Decision.REJECT)
+
+
+class NotDecided(InterplayError):
+    """An item was to become gold whose right verdict is not known."""
+
+
+class GoldExists(InterplayError):
+    """A revision is gold already."""
+
+
+class GoldScore(Frozen):
+    """How many gold items a reviewer judged rightly, with Wilson's 95% interval of the share."""
+
+    reviewer: str
+    right: int
+    given: int
+    low: float
+    high: float
+
+
+def add_gold(
+    session: Session,
+    name: str,
+    decision: Decision,
+    reason_codes: Sequence[str] = (),
+    *,
+    by: str,
+    note: str | None = None,
+    clock: Clock = utc_now,
+) -> GoldItem:
+    """Make an item's current revision, or the revision of that id, gold; of `reason_codes` a reviewer must give one.
+
+    A retired one becomes gold again, with the new decision.
+
+    Raises:
+        UnknownName: No such item, user or reason code.
+        NotAllowed: Not a maintainer, or not active.
+        NotDecided: The item is not accepted, rejected or released, or was stopped before round 3; or the decision is
+            `unknown`.
+        GoldExists: It is gold already.
+    """
+    require_role(get_user(session, by), Role.MAINTAINER)
+    item, revision = _revision_named(session, name)
+    if item.state not in _DECIDED or decision is Decision.UNKNOWN:
+        states = ", ".join(state.value for state in _DECIDED)
+        raise NotDecided(f"gold needs a known verdict on an item that is {states}; {item.name!r} is {item.state.value}")
+    if any(one.round < 3 and one.decision in _STOPS for one in verdicts_on(session, revision.id)):
+        # Reviewers are shown the verdicts of rounds 1 and 2, and one that stopped the item would give gold away.
+        raise NotDecided(f"item {item.name!r} was stopped before round 3, which reviewers would see; choose another")
+    known = session.get(GoldItem, revision.id)
+    if known is not None and known.active:
+        raise GoldExists(f"item {item.name!r} is gold already ({known.decision}); retire it first")
+    gold = known or GoldItem(revision_id=revision.id, decision="", added_by=by)
+    gold.decision, gold.note, gold.active = decision.value, note, True
+    gold.reason_codes = checked_codes(item.name, decision, reason_codes) if reason_codes else []
+    gold.added_by, gold.created_at = by, clock()
+    session.add(gold)
+    events.record(session, by, "gold_item", revision.id, "add", clock, item=item.name, decision=decision.value)
+    session.flush()
+    return gold
+
+
+def retire_gold(session: Session, name: str, *, by: str, clock: Clock = utc_now) -> GoldItem:
+    """Give a gold item to nobody any more; what it measured stays.
+
+    Raises:
+        UnknownName: No such user, item, or no such gold item.
+        NotAllowed: Not a maintainer, or not active.
+    """
+    require_role(get_user(session, by), Role.MAINTAINER)
+    _, revision = _revision_named(session, name)
+    gold = session.get(GoldItem, revision.id)
+    if gold is None or not gold.active:
+        raise NotDecided(f"{name!r} is not gold; 'qc review gold list' shows what is")
+    gold.active = False
+    events.record(session, by, "gold_item", revision.id, "retire", clock)
+    session.flush()
+    return gold
+
+
+def gold_items(session: Session, *, by: str) -> list[tuple[str, GoldItem]]:
+    """All gold items with their items' names, for maintainers only.
+
+    Raises:
+        UnknownName: No such user.
+        NotAllowed: Not a maintainer, or not active.
+    """
+    require_role(get_user(session, by), Role.MAINTAINER)
+    query = (
+        select(Item.name, GoldItem)
+        .select_from(GoldItem)
+        .join(ItemRevision, col(GoldItem.revision_id) == col(ItemRevision.id))
+        .join(Item, col(ItemRevision.item_id) == col(Item.id))
+    )
+    return [(name, gold) for name, gold in session.exec(query.order_by(Item.name, col(GoldItem.revision_id)))]
+
+
+def gold_score(session: Session) -> tuple[GoldScore, ...]:
+    """How well each reviewer who judged gold items did, by name."""
+    query = (
+        select(Review, GoldItem)
+        .join(GoldItem, col(Review.revision_id) == col(GoldItem.revision_id))
+        .where(col(Review.is_gold), col(Review.finished_at).is_not(None))
+    )
+    judged: dict[str, list[bool]] = defaultdict(list)
+    for review, gold in session.exec(query):
+        judged[review.reviewer].append(_is_right(review, gold))
+    return tuple(_score(reviewer, judged[reviewer]) for reviewer in sorted(judged))
+
+
+def gold_due(session: Session, user: User, every: int = GOLD_EVERY) -> str | None:
+    """The revision that is the reviewer's next task, if that is to be gold: each `every`-th that they finish.
+
+    Never of an item that they had a hand in or judged. One that they began comes first; else the order is theirs alone
+    and always the same.
+    """
+    finished = select(func.count()).select_from(Review).where(Review.reviewer == user.name)
+    if (session.exec(finished.where(col(Review.finished_at).is_not(None))).one() + 1) % every:
+        return None
+    names = names_of(session, user.name)
+    judged = select(Verdict.revision_id).where(col(Verdict.by_person), col(Verdict.decider).in_(names))
+    met = select(Review.revision_id).where(
+        Review.reviewer == user.name, col(Review.finished_at).is_not(None) | col(Review.is_gold).is_(False)
+    )
+    known = select(ItemRevision.item_id).where(
+        col(ItemRevision.id).in_(judged)
+        | col(ItemRevision.id).in_(met)
+        | col(ItemRevision.item_id).in_(own_items(session, user.name))
+    )
+    begun = select(Review.revision_id).where(Review.reviewer == user.name, col(Review.is_gold))
+    begun_ids = set(session.exec(begun))
+    query = select(GoldItem.revision_id).join(ItemRevision).where(col(GoldItem.active))
+    offered = session.exec(query.where(col(ItemRevision.item_id).not_in(known)))
+    return min(offered, key=lambda one: (one not in begun_ids, content_hash([one, user.name])), default=None)
+
+
+def _revision_named(session: Session, name: str) -> tuple[Item, ItemRevision]:
+    revision = session.get(ItemRevision, name)
+    if revision is not None and find_item(session, name) is None:
+        return session.get_one(Item, revision.item_id), revision
+    item = get_item(session, name)
+    return item, current_revision(session, item)
+
+
+def _is_right(review: Review, gold: GoldItem) -> bool:
+    a_reason = not gold.reason_codes or bool(set(gold.reason_codes) & set(review.reason_codes))
+    return review.decision == gold.decision and a_reason
+
+
+def _score(reviewer: str, judged: list[bool]) -> GoldScore:
+    low, high = wilson(sum(judged), len(judged))
+    return GoldScore(reviewer=reviewer, right=sum(judged), given=len(judged), low=low, high=high)

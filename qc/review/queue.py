@@ -1,0 +1,205 @@
+"""Who reviews what next: leases on the places that a revision still has for reviewers."""
+
+from datetime import datetime, timedelta
+
+from sqlmodel import Session, col, select
+
+from core.content import Frozen
+from core.ids import Clock, utc_now
+from core.provenance import content_hash
+from qc.review.blind import hidden_modality
+from qc.review.gold import GOLD_EVERY, gold_due
+from qc.review.places import ReviewEnded, case_place, review_place
+from qc.review.waiting import OPEN_CASE, REVIEW, Waiting, open_cases, revision_of, task_id_of, waiting_for_review
+from warehouse.assignments import finish, take
+from warehouse.lifecycle import lock_item
+from warehouse.people import Role, get_user, require_role
+from warehouse.tables import Assignment, AssignmentState, Item, ItemRevision, Review, User, Verdict
+from warehouse.verdicts import names_of, own_items
+
+# A long film is watched twice, once with a modality hidden.
+REVIEW_LEASE = timedelta(hours=3)
+
+
+class Task(Frozen):
+    """What a reviewer has to do now: a revision, and the lease on it."""
+
+    assignment_id: str
+    kind: str
+    item: str
+    revision_id: str
+    expires_at: datetime
+
+
+def take_review(session: Session, reviewer: str, clock: Clock = utc_now, gold_every: int = GOLD_EVERY) -> Task | None:
+    """The reviewer's present task of round 3, or the next one that still needs somebody; None when none does.
+
+    Never one that they had a hand in, or judged in any round, because they know the answer then. Disputes come first,
+    the longest-waiting one before; then the oldest revision. Each `gold_every`-th task is a gold item.
+
+    Raises:
+        UnknownName: No such user.
+        NotAllowed: Not a reviewer, or not active.
+    """
+    user = _at_the_desk(session, reviewer)
+    present = _present(session, user, REVIEW, clock)
+    if present is not None:
+        return present
+    gold = gold_due(session, user, gold_every)
+    if gold is not None:
+        return _take_gold(session, user, gold, clock)
+    known = _known_items(session, user)
+    for candidate in waiting_for_review(session, clock):
+        if candidate.item_id not in known and candidate.free_slots:
+            task = _take_slot(session, user, candidate, clock)
+            if task is not None:
+                return task
+    return None
+
+
+def take_open_case(session: Session, reviewer: str, clock: Clock = utc_now) -> Task | None:
+    """The reviewer's present open case, or the oldest one that a check of round 1 or 2 left and nobody has.
+
+    Never one that they had a hand in or could not decide before.
+
+    Raises:
+        UnknownName: No such user.
+        NotAllowed: Not a reviewer, or not active.
+    """
+    user = _at_the_desk(session, reviewer)
+    present = _present(session, user, OPEN_CASE, clock)
+    if present is not None:
+        return present
+    known = _known_items(session, user)
+    for candidate in open_cases(session, clock):
+        if candidate.item_id not in known and candidate.free_slots:
+            task = _take_slot(session, user, candidate, clock)
+            if task is not None:
+                return task
+    return None
+
+
+def present_task(session: Session, reviewer: str, clock: Clock = utc_now) -> Task | None:
+    """What the reviewer is at work on, of either queue; nothing is taken.
+
+    Raises:
+        UnknownName: No such user.
+    """
+    user = get_user(session, reviewer)
+    for assignment in _leases(session, user, (REVIEW, OPEN_CASE), clock):
+        return _task(session, assignment)
+    return None
+
+
+def release_task(session: Session, assignment_id: str, reviewer: str, clock: Clock = utc_now) -> None:
+    """Give a task back; what was answered is kept.
+
+    Raises:
+        UnknownName: No such user.
+        LeaseLost: It is not the reviewer's any more.
+    """
+    finish(session, assignment_id, get_user(session, reviewer).id, AssignmentState.RELEASED, clock)
+
+
+def _at_the_desk(session: Session, reviewer: str) -> User:
+    """The reviewer; their other tabs wait until this transaction ends, so that one person never gets two tasks."""
+    user = get_user(session, reviewer)
+    require_role(user, Role.REVIEWER)
+    session.exec(select(User.id).where(User.id == user.id).with_for_update(key_share=True)).one()
+    return user
+
+
+def _present(session: Session, user: User, kind: str, clock: Clock) -> Task | None:
+    """The task that the user holds; a lease on what was decided or revised meanwhile is given back."""
+    look = {REVIEW: review_place, OPEN_CASE: case_place}[kind]
+    for assignment in _leases(session, user, (kind,), clock):
+        try:
+            look(session, assignment.id, user.name, clock, lock=False)
+        except ReviewEnded:
+            finish(session, assignment.id, user.id, AssignmentState.RELEASED, clock)
+        else:
+            return _task(session, assignment)
+    return None
+
+
+def _leases(session: Session, user: User, kinds: tuple[str, ...], clock: Clock) -> list[Assignment]:
+    query = select(Assignment).where(
+        Assignment.user_id == user.id,
+        col(Assignment.task_kind).in_(kinds),
+        Assignment.state == AssignmentState.LIVE,
+        col(Assignment.expires_at) > clock(),
+    )
+    return list(session.exec(query.order_by(col(Assignment.taken_at), col(Assignment.id))))
+
+
+def _known_items(session: Session, user: User) -> set[str]:
+    """Items of which the user made or wrote something, or has judged the current revision."""
+    judged = select(Verdict.revision_id).where(
+        col(Verdict.by_person), col(Verdict.decider).in_(names_of(session, user.name))
+    )
+    finished = select(Review.revision_id).where(Review.reviewer == user.name, col(Review.finished_at).is_not(None))
+    query = select(Item.id).where(
+        col(Item.id).in_(own_items(session, user.name))
+        | col(Item.current_revision_id).in_(judged)
+        | col(Item.current_revision_id).in_(finished)
+    )
+    return set(session.exec(query))
+
+
+def _take_slot(session: Session, user: User, candidate: Waiting, clock: Clock) -> Task | None:
+    """A lease on a free slot, looked for again now that nobody else can take or decide; None when it is gone."""
+    kind, waiting = (REVIEW, waiting_for_review) if candidate.round == 3 else (OPEN_CASE, open_cases)
+    with session.begin_nested() as savepoint:
+        lock_item(session, candidate.item_id)
+        now = [one for one in waiting(session, clock, candidate.item_id) if one.revision_id == candidate.revision_id]
+        slots = [slot for one in now for slot in one.free_slots]
+        assignment = take(session, user.id, kind, slots, REVIEW_LEASE, clock)
+        if assignment is not None:
+            if kind == REVIEW:
+                _begin(session, user, assignment, False, clock)
+            return _task(session, assignment)
+        # Lets go of the item, so that nobody ever waits for one while holding another.
+        savepoint.rollback()
+    return None
+
+
+def _take_gold(session: Session, user: User, revision_id: str, clock: Clock) -> Task | None:
+    # Many may be at work on one: a slot for each person.
+    slot = task_id_of(revision_id, content_hash([user.id])[:16])
+    assignment = take(session, user.id, REVIEW, [slot], REVIEW_LEASE, clock)
+    if assignment is None:
+        return None
+    _begin(session, user, assignment, True, clock)
+    return _task(session, assignment)
+
+
+def _begin(session: Session, user: User, assignment: Assignment, is_gold: bool, clock: Clock) -> None:
+    """The review row of the lease: the one that the reviewer began before, or a new one."""
+    revision = session.get_one(ItemRevision, revision_of(assignment.task_id))
+    reviews = session.exec(select(Review).where(Review.revision_id == revision.id)).all()
+    begun = next((one for one in reviews if one.reviewer == user.name and one.is_gold == is_gold), None)
+    if begun is None:
+        used = [one.hidden for one in reviews]
+        begun = Review(
+            revision_id=revision.id,
+            reviewer=user.name,
+            is_gold=is_gold,
+            assignment_id=assignment.id,
+            hidden=hidden_modality(revision.as_question(), revision.id, user.name, used),
+            started_at=clock(),
+        )
+    begun.assignment_id = assignment.id
+    session.add(begun)
+    session.flush()
+
+
+def _task(session: Session, assignment: Assignment) -> Task:
+    revision = session.get_one(ItemRevision, revision_of(assignment.task_id))
+    item = session.get_one(Item, revision.item_id)
+    return Task(
+        assignment_id=assignment.id,
+        kind=assignment.task_kind,
+        item=item.name,
+        revision_id=revision.id,
+        expires_at=assignment.expires_at,
+    )
