@@ -1,6 +1,6 @@
 """Evaluate models on a release under conditions: ask, grade, report. Each stage resumes from what is stored."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlmodel import Session, col, select
@@ -17,8 +17,9 @@ from evaluation.models.spending import Budget
 from evaluation.report.build import build_report
 from evaluation.report.document import Report
 from evaluation.report.items import ItemFacts, item_facts
-from evaluation.report.tables import describe
+from evaluation.report.tables import Audit, describe
 from evaluation.solve import Showing, plan
+from warehouse.audits import content_sha256, finished_counts
 from warehouse.captions import KINDS
 from warehouse.ledger import settled_keys
 from warehouse.release.records import get_release, members_of
@@ -183,9 +184,10 @@ def report_release(
     with workspace.database.reading() as session:
         items = _facts_of_release(session, name, version)
         others = {f"{one} {other}": _facts_of_release(session, one, other) for one, other in beside}
+        audits = {called: _audit(session, held.values()) for called, held in {title: items, **others}.items()}
         models = evaluated_models(session, title) if models is None else models
         notes = _words_shown(session, title, models)
-    benchmarks = [describe(called, held.values()) for called, held in {title: items, **others}.items()]
+    benchmarks = [describe(called, held.values(), audits[called]) for called, held in {title: items, **others}.items()]
     return build_report(
         workspace.facts,
         title,
@@ -217,6 +219,19 @@ def _words_shown(session: Session, release: str, models: Sequence[str] | None) -
 def _facts_of_release(session: Session, name: str, version: str) -> dict[str, ItemFacts]:
     members = members_of(session, get_release(session, name, version))
     return item_facts(session, [member.revision.id for member in members])
+
+
+def _audit(session: Session, items: Iterable[ItemFacts]) -> Audit | None:
+    """What people found in a finished audit of exactly these questions."""
+    counts = finished_counts(session, content_sha256(item.question.content_hash for item in items))
+    if counts is None:
+        return None
+    return Audit(
+        answers_checked=counts.audited,
+        answers_right=counts.answers_right,
+        needs_checked=counts.audited,
+        needs_all=counts.needs_all,
+    )
 
 
 def evaluated_models(session: Session, release: str) -> list[str] | None:

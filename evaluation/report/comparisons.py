@@ -14,7 +14,7 @@ from evaluation.report.items import ItemFacts, blind_ceiling
 
 SEED = 0
 # Conditions that take something away, by the beginnings of their names; captions put something in its place.
-_TAKEN_AWAY = ("without_", "text_only", "options_only", "donor_for_")
+TAKEN_AWAY = ("without_", "text_only", "options_only", "donor_for_")
 _FULL: Selection = {"condition": (FULL.name,)}
 
 
@@ -112,7 +112,7 @@ def conditions_table(cells: Sequence[Cell], models: Sequence[str]) -> Table:
 def drops(frame: Frame, models: Sequence[str]) -> Table | None:
     """How many points each model loses when something is taken away, item by item (OmniPlay's ablation)."""
     conditions = sorted(
-        (name for name in frame.names("condition") if name.startswith(_TAKEN_AWAY)), key=condition_order
+        (name for name in frame.names("condition") if name.startswith(TAKEN_AWAY)), key=condition_order
     )
     if not conditions or FULL.name not in frame.names("condition"):
         return None

@@ -145,13 +145,16 @@ def read_manifest(data: bytes, place: str) -> Manifest:
         ) from error
 
 
-def compose(contents: Contents, verdicts: Iterable[Verdict], states: Mapping[ItemState, int]) -> Manifest:
+def compose(
+    contents: Contents, verdicts: Iterable[Verdict], states: Mapping[ItemState, int], certificate: str = NO_CERTIFICATE
+) -> Manifest:
     """The manifest of a release that has passed its checks.
 
     Args:
         contents: What it holds.
         verdicts: All verdicts on its revisions.
         states: How many items of the project stand in each state.
+        certificate: The sentence of the certificate of this very content.
     """
     settings = contents.release.settings
     published = [member for member in contents.members if member.split != Split.HOLDOUT]
@@ -159,7 +162,7 @@ def compose(contents: Contents, verdicts: Iterable[Verdict], states: Mapping[Ite
         name=contents.release.name,
         version=contents.release.version,
         canary=canary_of(contents.release.name),
-        certificate=NO_CERTIFICATE,
+        certificate=certificate,
         taxonomy=load_taxonomy().version,
         licence=settings["licence"],
         seed=settings["seed"],

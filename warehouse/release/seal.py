@@ -9,11 +9,12 @@ from sqlmodel import Session, col, func, select
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
 from warehouse import events
+from warehouse.audits import content_sha256, standing_certificate
 from warehouse.blobs import BlobStore
 from warehouse.database import Database
 from warehouse.lifecycle import Action, Advance, advance
 from warehouse.release.checks import Finding, record_findings
-from warehouse.release.manifest import Manifest, compose, manifest_damages
+from warehouse.release.manifest import NO_CERTIFICATE, Manifest, compose, manifest_damages
 from warehouse.release.media_checks import MediaChecks, media_findings
 from warehouse.release.records import Contents, contents_of, get_release
 from warehouse.release.splits import item_groups
@@ -120,7 +121,9 @@ def _weighed(
     findings = record_findings(contents, verdicts, groups, order.allowed_licences, clock())
     if findings:
         return findings, None
-    manifest = compose(contents, verdicts, _states(session))
+    certificate = standing_certificate(session, content_sha256(one.revision.content_hash for one in contents.members))
+    sentence = certificate.text if certificate else NO_CERTIFICATE
+    manifest = compose(contents, verdicts, _states(session), sentence)
     damages = manifest_damages(json.loads(manifest.to_bytes()), "manifest")
     return [Finding(one.place, one.what, "report this as a bug of Interplay") for one in damages], manifest
 

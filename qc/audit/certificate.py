@@ -1,0 +1,128 @@
+"""What an audit proves of a release, in one sentence, from what people found and never from what a filter let pass."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from sqlmodel import Session, col, select
+
+from core.ids import Clock, utc_now
+from qc.audit.bounds import CONFIDENCE, TARGET, required_size, upper_bound
+from warehouse.audits import AuditCounts, content_sha256, counts_of, findings_of, samples_of, standing_certificate
+from warehouse.release.records import get_release, members_of
+from warehouse.runs import open_run
+from warehouse.tables import AuditSample, Certificate, Release
+from warehouse.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Certified:
+    """The certificate of a release as things stand, or why its audit gives none; `counts` are of its largest sample.
+
+    While an extended sample is not complete, the certificate of the smaller one stands. `short_of_target` says how the
+    bound falls short of the target; None where it reaches it.
+    """
+
+    certificate: Certificate | None
+    why_not: str | None = None
+    counts: AuditCounts | None = None
+    short_of_target: str | None = None
+
+
+def certify(workspace: Workspace, name: str, version: str, clock: Clock = utc_now) -> Certified:
+    """Certify what the audited sample of exactly this content proves; the same findings make one certificate.
+
+    Raises:
+        UnknownName: No such release.
+    """
+    with workspace.database.reading() as session:
+        release = get_release(session, name, version)
+        sha256 = content_sha256(member.revision.content_hash for member in members_of(session, release))
+        samples = samples_of(session, sha256)
+        if not samples:
+            return Certified(None, f"no sample is drawn; draw one with 'interplay qc audit {name} {version}'")
+        counts = counts_of(session, samples[-1])
+        standing = standing_certificate(session, sha256)
+    if counts.pending:
+        return Certified(standing, _not_complete(counts), counts, _shortfall(standing) if standing else None)
+    if standing is None or standing.release_id != release.id or standing.sample_id != samples[-1].id:
+        standing = _store(workspace, release, samples, clock)
+    return Certified(standing, None, counts, _shortfall(standing))
+
+
+def sentence(counts: AuditCounts, sample: AuditSample, extended_from: int | None = None) -> str:
+    """The text of a certificate. The bound is rounded up: rounded down it would say more than was proved.
+
+    With `extended_from`, the size of an earlier sample, it says that the size was not fixed beforehand: who looks at
+    149 items, and at 236 or 313 where some fail, certifies 2% of a set in which 2% fail 9% of the time, not 5%.
+    """
+    bound = upper_bound(counts.failures, counts.audited)
+    # Of one that is 2.0% to its last digit, the rounding of its computation may not make 2.1%.
+    shown = math.ceil(1000 * bound - 1e-9) / 10
+    unsure = f" (people were unsure of {counts.unsure} of them)" if counts.unsure else ""
+    text = (
+        f"At most {shown:.1f}% of these items are solvable without some modality, at {100 * CONFIDENCE:.0f}% "
+        f"confidence: {counts.failures} of {counts.audited} items audited by people at random (seed {sample.seed}) "
+        f"were{unsure}."
+    )
+    if extended_from is None:
+        return text
+    return f"{text} The sample was extended from {extended_from} items; that confidence is of a size fixed beforehand."
+
+
+def _store(workspace: Workspace, release: Release, samples: Sequence[AuditSample], clock: Clock) -> Certificate:
+    sample = samples[-1]
+    settings = {"release": f"{release.name} {release.version}", "sample": sample.id}
+    with open_run(workspace.database, "qc certificate", settings, clock=clock) as run:
+        with workspace.database.session() as session:
+            counts = counts_of(session, sample)
+            known = _known(session, release, sample, counts)
+            if known is not None:
+                return known
+            certificate = Certificate(
+                sample_id=sample.id,
+                release_id=release.id,
+                audited=counts.audited,
+                failures=counts.failures,
+                bound=upper_bound(counts.failures, counts.audited),
+                confidence=CONFIDENCE,
+                text=sentence(counts, sample, _extended_from(session, samples)),
+                run_id=run.id,
+                created_at=clock(),
+            )
+            session.add(certificate)
+        run.summary = {"audited": counts.audited, "failures": counts.failures, "bound": certificate.bound}
+    return certificate
+
+
+def _extended_from(session: Session, samples: Sequence[AuditSample]) -> int | None:
+    """The size of the first sample that was made larger when somebody had looked at items of it already."""
+    found = findings_of(session, samples[0].subject_sha256).values()
+    first = min(finding.created_at for findings in found for finding in findings)
+    return next((smaller.size for smaller, larger in pairwise(samples) if first < larger.created_at), None)
+
+
+def _known(session: Session, release: Release, sample: AuditSample, counts: AuditCounts) -> Certificate | None:
+    """The certificate of these findings, where another process stored it meanwhile."""
+    query = select(Certificate).where(
+        Certificate.sample_id == sample.id,
+        Certificate.release_id == release.id,
+        Certificate.audited == counts.audited,
+        Certificate.failures == counts.failures,
+    )
+    return session.exec(query.order_by(col(Certificate.created_at).desc())).first()
+
+
+def _not_complete(counts: AuditCounts) -> str:
+    return f"not complete: {counts.pending} of the {counts.drawn} items in the sample are pending"
+
+
+def _shortfall(certificate: Certificate) -> str | None:
+    if certificate.bound <= TARGET:
+        return None
+    needed = required_size(certificate.failures)
+    return (
+        f"the bound is {100 * certificate.bound:.2f}%, not {100 * TARGET:.0f}%; with {certificate.failures} that fail, "
+        f"{needed} items must be audited, {needed - certificate.audited} more"
+    )
