@@ -5,16 +5,27 @@ from typing import Annotated
 import typer
 
 from core.errors import InterplayError
-from evaluation.models.catalogue import find_models
+from evaluation.models.catalogue import ModelSpec, find_models
+from qc.audit.cli import app as audit_app
+from qc.estimate import Estimate, estimate
+from qc.polling import Limit
 from qc.reasons import REASONS
-from qc.report import qc_report, report_lines
-from qc.review import give_verdict
-from qc.rounds import Panel, RoundReport, count_pending, run_round1, run_round2
-from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
+from qc.report.cli import app as report_app
+from qc.review.cli import app as review_app
+from qc.review.verdicts import give_verdict
+from qc.rounds import Panel, RoundReport, run_round1, run_round2
+from qc.simulation.cli import app as simulation_app
+from qc.statistics_cli import app as statistics_app
+from warehouse.command_line import BudgetOption, DryRunOption, JsonOption, ProjectOption, show, show_table
 from warehouse.tables import Decision
 from warehouse.workspace import Workspace, open_workspace
 
 app = typer.Typer(no_args_is_help=True, help="Run the three rounds of quality control.", rich_markup_mode=None)
+app.add_typer(review_app, name="review")
+app.add_typer(report_app)
+app.add_typer(audit_app)
+app.add_typer(statistics_app)
+app.add_typer(simulation_app)
 
 
 class NoPanel(InterplayError):
@@ -25,36 +36,42 @@ class NoPanel(InterplayError):
 def run(
     round_number: Annotated[int | None, typer.Option("--round", min=1, max=2, help="Only this round.")] = None,
     model: Annotated[list[str] | None, typer.Option("--model", help="A model of the panel; repeat.")] = None,
+    placebo: Annotated[
+        bool, typer.Option("--placebo", help="In round 2, also show another item's media in a modality's place.")
+    ] = False,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Stop no count early: exact decoy estimates at every share, at more calls.")
+    ] = False,
+    reviews: Annotated[
+        bool, typer.Option(help="In round 1, also have each family read the question and say what is wrong with it.")
+    ] = True,
+    max_calls: Annotated[int | None, typer.Option(min=0, help="Stop after so many questions to the panel.")] = None,
+    budget_usd: BudgetOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Run rounds 1 (model check) and 2 (ablation study) on the items that wait for them.
 
-    Without --model, the panel is every model that interplay.toml names with `panel = true`.
+    Without --model, the panel is every model that interplay.toml names with `panel = true`. Each endpoint must first
+    repeat what delivery canaries carry. What a budget leaves without a verdict is listed; the same command goes on.
 
-    Example: interplay qc run --round 1
+    Example: interplay qc run --max-calls 2000
     """
     with open_workspace(project) as workspace:
-        panel = _panel(workspace, model)
+        panel = Panel(_models(workspace, model), placebo=placebo, whole=whole, reviews=reviews)
         rounds = [round_number] if round_number else [1, 2]
         if dry_run:
-            pending = count_pending(workspace, panel)
-            lines = [f"round {number}: {pending[number]} questions would be asked" for number in rounds]
-            show({number: pending[number] for number in rounds}, lines, as_json)
+            estimates = estimate(workspace, panel, rounds)
+            show([one.model_dump() for one in estimates], map(_estimate_line, estimates), as_json)
             return
-        reports = [{1: run_round1, 2: run_round2}[number](workspace, panel) for number in rounds]
-    document = [
-        {
-            "round": report.round,
-            "items": report.rulings,
-            "overtaken": report.overtaken,
-            "asked": report.asked,
-            "failures": dict(report.failures),
-        }
-        for report in reports
-    ]
-    show(document, [line for report in reports for line in _round_lines(report)], as_json)
+        reports: list[RoundReport] = []
+        for number in rounds:
+            spent = [report.spent for report in reports]
+            calls = None if max_calls is None else max_calls - sum(one.calls for one in spent)
+            usd = None if budget_usd is None else max(0.0, budget_usd - sum(one.cost_usd or 0.0 for one in spent))
+            reports.append({1: run_round1, 2: run_round2}[number](workspace, panel, Limit(calls, usd)))
+    show(list(map(_document, reports)), [line for report in reports for line in _round_lines(report)], as_json)
 
 
 @app.command()
@@ -80,17 +97,6 @@ def verdict(
 
 
 @app.command()
-def report(as_json: JsonOption = False, project: ProjectOption = None) -> None:
-    """Show how far each item came, and why the others stopped.
-
-    Example: interplay qc report
-    """
-    with open_workspace(project) as workspace, workspace.database.reading() as session:
-        found = qc_report(session)
-    show(found.model_dump(mode="json"), report_lines(found), as_json)
-
-
-@app.command()
 def reasons(as_json: JsonOption = False) -> None:
     """List the reason codes in both languages.
 
@@ -100,23 +106,58 @@ def reasons(as_json: JsonOption = False) -> None:
     show_table([one.model_dump() for one in REASONS.values()], ["code", "English", "中文"], rows, as_json)
 
 
-def _panel(workspace: Workspace, names: list[str] | None) -> Panel:
+def _models(workspace: Workspace, names: list[str] | None) -> list[ModelSpec]:
     settings = workspace.project.settings.models
     chosen = names or [name for name, table in settings.items() if table.get("panel")]
     if not chosen:
         raise NoPanel(
             "no panel: name models with --model, or set 'panel = true' in their [models.NAME] of interplay.toml"
         )
-    return Panel(find_models(chosen, settings))
+    return find_models(chosen, settings)
+
+
+def _estimate_line(one: Estimate) -> str:
+    cost = "" if one.usd is None else f", for about {one.usd:.2f} US dollars"
+    return (
+        f"round {one.round}: {one.items} items, about {one.expected} questions{cost} "
+        f"(at most {one.at_most})"
+    )
+
+
+def _document(report: RoundReport) -> dict[str, object]:
+    return {
+        "round": report.round,
+        "partial": bool(report.left),
+        "items": report.rulings,
+        "left": report.left,
+        "overtaken": report.overtaken,
+        "quarantined": report.quarantined,
+        "canaries": report.canaries,
+        "asked": report.asked,
+        "failures": dict(report.spent.failures),
+        "cost_usd": report.spent.cost_usd,
+    }
 
 
 def _round_lines(report: RoundReport) -> list[str]:
     lines = [f"round {report.round}: {len(report.rulings)} items, {report.asked} questions asked"]
-    if report.failures:
+    if report.spent.cost_usd is not None:
+        lines.append(f"  cost: {report.spent.cost_usd:.4f} US dollars")
+    lines += [
+        f"  failed: {count} {state}{_why(report, state)}" for state, count in sorted(report.spent.failures.items())
+    ]
+    for model, lost in report.quarantined.items():
         lines.append(
-            "  answers that failed: " + ", ".join(f"{n} {kind}" for kind, n in sorted(report.failures.items()))
+            f"  {model} is not asked about items with {' or '.join(lost)}: {'; '.join(report.canaries[model])}"
         )
     for name, (decision, codes) in sorted(report.rulings.items()):
         lines.append(f"  {name}: {decision}" + (f" ({', '.join(codes)})" if codes else ""))
     lines += [f"  {name}: changed by somebody meanwhile; run the round again" for name in report.overtaken]
+    if report.left:
+        lines.append(f"  PARTIAL: the budget left {len(report.left)} items without a verdict; run the round again")
     return lines
+
+
+def _why(report: RoundReport, state: str) -> str:
+    reason = report.spent.reasons.get(state)
+    return f" ({reason})" if reason else ""

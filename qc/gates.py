@@ -2,25 +2,33 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
+from core.content import Modality
 from core.question import Question
+from qc.checks import Finding
 from qc.panel import Votes
 from warehouse.tables import Decision
+
+# The votes with something missing, and those of the options-free probe where one was needed.
+Pair = tuple[Votes | None, Votes | None]
+GateSays = Literal["open", "shut", "grey", "unknown"]
 
 
 @dataclass(frozen=True)
 class Thresholds:
     """Shares of a panel of families at which a gate decides; a change of any needs a new version.
 
-    Between `passes` and `flagged` lies the grey zone, in which a person decides.
+    Between `passes` and `flagged` lies the grey zone, in which a person decides. `split` is the share of a second
+    choice from which on a panel that finds the key is called split.
     """
 
-    version: str = "1"
+    version: str = "2"
     flagged: float = 0.6
     passes: float = 0.4
     full_at_least: float = 0.4
     suspect_key: float = 0.7
+    split: float = 0.35
     valid_at_least: float = 0.75
     families_at_least: int = 4
 
@@ -36,8 +44,8 @@ class Ruling:
 
 def judge_full(question: Question, full: Votes | None, limits: Thresholds) -> Ruling:
     """Round 1's gate: with everything given, the panel must find the key, and not agree on another choice."""
-    evidence = _evidence([full] if full else [], limits)
-    if full is None or not _enough(full, limits):
+    evidence = evidence_of([full], limits)
+    if full is None or not enough_so_far(full, limits):
         return Ruling(Decision.UNKNOWN, ("not_enough_votes",), evidence)
     wrong = [share for place, share in enumerate(full.shares) if place not in question.answer.correct]
     if wrong and max(wrong) >= limits.suspect_key:
@@ -48,51 +56,80 @@ def judge_full(question: Question, full: Votes | None, limits: Thresholds) -> Ru
     return Ruling(Decision.PASS, (), evidence)
 
 
+def notes_on_full(question: Question, full: Votes, limits: Thresholds) -> list[Finding]:
+    """What is worth knowing of an item that passes round 1's gate: too easy, or two choices that share the votes."""
+    if full.solved == 1.0 and full.valid == full.asked:
+        return [Finding(code="too_easy", severity="warning", message=f"all {full.valid} answers were right")]
+    wrong = [(share, place) for place, share in enumerate(full.shares) if place not in question.answer.correct]
+    if wrong and max(wrong)[0] >= limits.split:
+        share, place = max(wrong)
+        label = question.choices[place].text
+        return [
+            Finding(code="answers_split", severity="warning", message=f"{share:.0%} of the votes are for {label!r}")
+        ]
+    return []
+
+
 def judge_text(text: Votes | None, probe: Votes | None, limits: Thresholds) -> Ruling:
-    """Round 2's cheapest gate: the text alone must not be enough."""
-    evidence = _evidence([votes for votes in (text, probe) if votes], limits)
-    match _gate(text, probe, limits):
-        case "open":
-            return Ruling(Decision.PASS, (), evidence)
+    """Round 2's cheapest gate: the text alone must not be enough, not even for one step."""
+    evidence = evidence_of([text, probe], limits)
+    match gate_of(text, probe, limits):
         case "shut":
             return Ruling(Decision.REJECT, ("answerable_from_text",), evidence)
         case "unknown":
             return Ruling(Decision.UNKNOWN, ("not_enough_votes",), evidence)
-        case _:
+        case "grey":
             return Ruling(Decision.UNKNOWN, ("needs_a_person",), evidence)
+    assert text is not None
+    leaking = [number for number, share in enumerate(text.step_shares, start=1) if share >= limits.flagged]
+    if leaking:
+        return Ruling(Decision.UNKNOWN, ("leaking_step",), {**evidence, "leaking_steps": leaking})
+    return Ruling(Decision.PASS, (), evidence)
 
 
-def judge_ablations(ablated: Sequence[tuple[Votes | None, Votes | None]], limits: Thresholds) -> Ruling:
+def judge_ablations(ablated: Mapping[Modality, Sequence[Pair]], limits: Thresholds) -> Ruling:
     """Round 2's main gate: without any one required modality, the item must not be solvable.
 
-    `ablated` holds, for each required modality, the votes without it and those of the options-free probe (None where
-    none was needed). If it is solvable without either one, the modalities are redundant; without one of them only,
-    that one is unhelpful (UNO-Bench 3.1.4). Where nothing is required, nothing can be shown, and a person decides.
+    `ablated` holds, for each required modality, the votes without it and, where that was asked, with a donor's media in
+    its place. If the item is solvable without either modality, they are redundant; without one of them only, that one
+    is unhelpful (UNO-Bench 3.1.4). Where nothing is required, nothing can be shown, and a person decides; so one does
+    where it is solvable with a donor's media alone, for these may by luck say what the item's own say.
     """
-    evidence = _evidence([votes for pair in ablated for votes in pair if votes], limits)
+    evidence = evidence_of([votes for pairs in ablated.values() for pair in pairs for votes in pair], limits)
     if not ablated:
         return Ruling(Decision.UNKNOWN, ("needs_a_person",), evidence)
-    gates = [_gate(votes, probe, limits) for votes, probe in ablated]
-    if "shut" in gates:
-        code = (
-            "redundant_modality" if len(gates) > 1 and all(gate == "shut" for gate in gates) else "unhelpful_modality"
-        )
+    gates = {modality: [gate_of(*pair, limits) for pair in pairs] for modality, pairs in ablated.items()}
+    shut = sorted(modality.value for modality, (removed, *_) in gates.items() if removed == "shut")
+    evidence["solvable_without"] = shut
+    if shut:
+        code = "redundant_modality" if len(shut) == len(gates) > 1 else "unhelpful_modality"
         return Ruling(Decision.REJECT, (code,), evidence)
-    if "unknown" in gates:
+    found = {gate for gates_of_one in gates.values() for gate in gates_of_one}
+    if "unknown" in found:
         return Ruling(Decision.UNKNOWN, ("not_enough_votes",), evidence)
-    if "grey" in gates:
+    if found & {"grey", "shut"}:
         return Ruling(Decision.UNKNOWN, ("needs_a_person",), evidence)
     return Ruling(Decision.PASS, (), evidence)
 
 
 def needs_probe(votes: Votes | None, limits: Thresholds) -> bool:
-    """Whether the options-free probe must be asked: the item is flagged or grey."""
-    return votes is not None and _enough(votes, limits) and (votes.solved or 0.0) > limits.passes
+    """Whether the options-free probe must be asked: there were options, and the item is flagged or grey."""
+    return bool(votes and votes.shares and enough_so_far(votes, limits) and (votes.solved or 0.0) > limits.passes)
 
 
-def _gate(votes: Votes | None, probe: Votes | None, limits: Thresholds) -> str:
+def enough_so_far(votes: Votes, limits: Thresholds) -> bool:
+    """Whether enough of the answers could be read, of enough families."""
+    return votes.valid_share >= limits.valid_at_least and votes.families >= limits.families_at_least
+
+
+def evidence_of(votes: Sequence[Votes | None], limits: Thresholds) -> dict[str, Any]:
+    """What a verdict keeps: the limits, and the votes with the keys of their responses."""
+    return {"thresholds": asdict(limits), "votes": [one.model_dump(mode="json") for one in votes if one]}
+
+
+def gate_of(votes: Votes | None, probe: Votes | None, limits: Thresholds) -> GateSays:
     """`open` (not solvable), `shut` (solvable), `grey`, or `unknown`."""
-    if votes is None or not _enough(votes, limits):
+    if votes is None or not enough_so_far(votes, limits):
         return "unknown"
     assert votes.solved is not None
     if votes.solved <= limits.passes:
@@ -102,14 +139,6 @@ def _gate(votes: Votes | None, probe: Votes | None, limits: Thresholds) -> str:
     if not votes.shares:
         # An open or multi-step question has no options that could lead: its own answers are the probe.
         return "shut"
-    if probe is None or not _enough(probe, limits):
+    if probe is None or not enough_so_far(probe, limits):
         return "grey"
     return "shut" if (probe.solved or 0.0) >= limits.flagged else "grey"
-
-
-def _enough(votes: Votes, limits: Thresholds) -> bool:
-    return votes.valid_share >= limits.valid_at_least and votes.families >= limits.families_at_least
-
-
-def _evidence(votes: Sequence[Votes], limits: Thresholds) -> dict[str, Any]:
-    return {"thresholds": asdict(limits), "votes": [one.model_dump(mode="json") for one in votes]}

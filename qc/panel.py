@@ -1,134 +1,236 @@
 """What a panel of models answered: one vote for each family, places of choices cancelled by rotation."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 
-import pyarrow as pa
-
+from core.condition import Condition
 from core.content import Frozen
 from core.errors import InterplayError
-from core.question import QuestionKind
+from core.provenance import content_hash
+from core.question import Question, QuestionKind
 from evaluation.asking import Unit
 from evaluation.graders import grader_for
 from evaluation.graders.choice import chosen
 from evaluation.graders.verdicts import Verdict, verdict_of
-from evaluation.solve import Showing
-from warehouse.analytics import analysis
-from warehouse.facts import FactStore
+from evaluation.models.catalogue import ModelSpec
+from evaluation.solve import Showing, plan
+from warehouse.tables import ItemRevision
 
 # Sums in another order differ in their last digits; a share of exactly .6 must meet its threshold in any order.
 _PLACES_KEPT = 9
+Range = tuple[float, float]
 
 
 class Votes(Frozen):
-    """The panel's answers to one item under one condition.
+    """The panel's answers to one item under one condition, of those that were asked so far.
 
     Attributes:
         condition: Its name.
+        key: Places of the right choices, in the original order; empty where no choice was asked.
         solved: Mean over families of the share of right answers, among valid ones; None without any valid answer.
         shares: The same for each choice, by its place in the original order; empty where no choice was asked.
         step_shares: The same for each step of a multi-step question.
-        asked: Answers wanted (models x rotations).
+        solved_range: Where `solved` can end when all planned answers are in, if they can be read.
+        share_ranges: The same for each choice.
+        planned: Answers that a full count takes (models x rotations).
+        asked: Answers wanted so far.
         valid: Answers that could be read.
         families: Families with at least one valid answer.
+        families_open: Families with none yet that have answers to come.
+        responses: Keys of the responses, in the order asked.
     """
 
     condition: str
+    key: tuple[int, ...] = ()
     solved: float | None
     shares: tuple[float, ...] = ()
     step_shares: tuple[float, ...] = ()
+    solved_range: Range
+    share_ranges: tuple[Range, ...] = ()
+    planned: int
     asked: int
     valid: int
     families: int
+    families_open: int = 0
+    responses: tuple[str, ...] = ()
 
     @property
     def valid_share(self) -> float:
         """Share of the wanted answers that could be read."""
         return self.valid / self.asked if self.asked else 0.0
 
+    @property
+    def remaining(self) -> int:
+        """Planned answers that nobody was asked for."""
+        return self.planned - self.asked
 
-def count_votes(facts: FactStore, units: Iterable[Unit[Showing]]) -> dict[tuple[str, str], Votes]:
-    """Votes by (revision id, condition name), from the stored answers to exactly these units.
-
-    What the panel's models were asked at other times (in other words, under other settings) is no vote here; a unit
-    without an answer counts as asked. Families are those that the models have now.
-    """
-    wanted = {unit.key: unit for unit in units}
-    votes: dict[tuple[str, str], list[tuple[Unit[Showing], _Vote | None]]] = defaultdict(list)
-    answers = _answers(facts, wanted)
-    for key, unit in sorted(wanted.items()):
-        vote = _read(unit, answers[key]) if key in answers else None
-        votes[unit.revision_id, unit.showing.condition.name].append((unit, vote))
-    return {place: _votes(together) for place, together in votes.items()}
+    @property
+    def wrong(self) -> tuple[int, ...]:
+        """Places of the wrong choices."""
+        return tuple(place for place in range(len(self.share_ranges)) if place not in self.key)
 
 
-def _answers(facts: FactStore, keys: Iterable[str]) -> dict[str, str]:
-    """Texts of the answers that say something, by unit: not those that failed, were refused, cut off or empty."""
-    with analysis(facts, ["response"]) as connection:
-        connection.register("wanted", pa.table({"key": pa.array(list(keys), pa.string())}))
-        found = connection.execute(
-            "SELECT key, answer FROM response SEMI JOIN wanted USING (key) WHERE state = 'ok'"
-        ).fetchall()
-    return dict(found)
+class Vote(Frozen):
+    """One answer, read: whether it is right, which choices it names, and the points of each step."""
 
-
-class _Vote(Frozen):
     right: float
     choices: frozenset[int] = frozenset()
     steps: tuple[float, ...] = ()
 
 
-def _read(unit: Unit[Showing], answer: str) -> _Vote | None:
+_Reading = Callable[[Vote], float]
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """An item under a condition, and the questions to the panel in the order in which they are asked."""
+
+    revision_id: str
+    condition: Condition
+    units: tuple[Unit[Showing], ...]
+
+    @cached_property
+    def planned(self) -> Mapping[str, int]:
+        """Questions to each family."""
+        counts: dict[str, int] = defaultdict(int)
+        for unit in self.units:
+            counts[unit.model.family] += 1
+        return counts
+
+    def count(self, votes: Sequence[Vote | None]) -> Votes:
+        """Votes from the answers to the first units; None stands for an answer that says nothing."""
+        by_family: dict[str, list[Vote | None]] = {family: [] for family in self.planned}
+        for unit, vote in zip(self.units, votes, strict=False):
+            by_family[unit.model.family].append(vote)
+        showing = self.units[0].showing
+        counted = tally(
+            self.condition.name, showing.original, by_family, self.planned, opened=not showing.question.choices
+        )
+        return counted.model_copy(update={"responses": tuple(unit.key for unit in self.units[: len(votes)])})
+
+
+def tally(
+    condition: str,
+    question: Question,
+    by_family: Mapping[str, Sequence[Vote | None]],
+    planned: Mapping[str, int],
+    *,
+    opened: bool = False,
+) -> Votes:
+    """Votes from what each family answered so far.
+
+    Args:
+        condition: Its name.
+        question: As the author wrote it.
+        by_family: Answers that were asked for; None for one that says nothing.
+        planned: Answers that a full count takes of each family.
+        opened: Whether the question was asked without its choices.
+    """
+    valid = {family: [vote for vote in votes if vote is not None] for family, votes in by_family.items()}
+    asked = sum(map(len, by_family.values()))
+    counted = _Count(valid, {family: planned[family] - len(by_family[family]) for family in planned})
+    choices = range(0 if opened else len(question.choices))
+    return Votes(
+        condition=condition,
+        key=question.answer.correct if choices else (),
+        solved=counted.share(_is_right),
+        shares=counted.shares(_names(place) for place in choices),
+        step_shares=counted.shares(_points_of(place) for place in range(len(question.steps))),
+        solved_range=counted.range(_is_right),
+        share_ranges=tuple(counted.range(_names(place)) for place in choices),
+        planned=sum(planned.values()),
+        asked=asked,
+        valid=sum(map(len, valid.values())),
+        families=sum(map(bool, valid.values())),
+        families_open=sum(not votes and counted.remaining[family] > 0 for family, votes in valid.items()),
+    )
+
+
+def make_ballot(models: Sequence[ModelSpec], item_name: str, revision: ItemRevision, condition: Condition) -> Ballot:
+    """Every model x rotation of the choices, so ordered that families and rotations take turns.
+
+    Which model begins depends on the item, so that the first questions about many items go to all models.
+    """
+    of_model: dict[str, list[Unit[Showing]]] = defaultdict(list)
+    # Without its choices a question is the same in every rotation.
+    for unit in plan(models, [(item_name, revision)], [condition], rotate=not condition.open_ended):
+        of_model[unit.model.name].append(unit)
+    queues = _in_turn(list(of_model.values()))
+    first = int(content_hash(revision.content_hash)[:8], 16) % len(queues) if queues else 0
+    queues = _in_turn(queues[first:] + queues[:first])
+    rotations = len(queues[0]) if queues else 0
+    units = tuple(queue[(turn + place) % rotations] for turn in range(rotations) for place, queue in enumerate(queues))
+    return Ballot(revision.id, condition, units)
+
+
+def read_vote(showing: Showing, answer: str) -> Vote | None:
     """A vote, or None for an answer that says nothing: a refusal in words, or one that cannot be read."""
-    shown, original = unit.showing.question, unit.showing.original
+    shown, original = showing.question, showing.original
     if shown.kind is QuestionKind.CHOICE:
         picked = chosen(shown, answer)
         if picked is None:
             return None
         count = len(original.choices)
-        places = frozenset((index - unit.showing.rotation) % count for index in picked)
-        return _Vote(right=float(places == frozenset(original.answer.correct)), choices=places)
+        places = frozenset((index - showing.rotation) % count for index in picked)
+        return Vote(right=float(places == frozenset(original.answer.correct)), choices=places)
     try:
         grade = grader_for(shown).load().grade(shown, answer)
     except InterplayError:
         return None  # the key names no usable grader: nobody's answer to it can be read
     if grade.points is None or verdict_of(grade) is Verdict.INVALID:
         return None
-    return _Vote(right=float(grade.points == 1.0), steps=tuple(points or 0.0 for points in grade.step_points))
+    return Vote(right=float(grade.points == 1.0), steps=tuple(points or 0.0 for points in grade.step_points))
 
 
-def _votes(together: Sequence[tuple[Unit[Showing], _Vote | None]]) -> Votes:
-    by_family: dict[str, list[_Vote]] = defaultdict(list)
-    for unit, vote in together:
-        if vote is not None:
-            by_family[unit.model.family].append(vote)
-    showing = together[0][0].showing
-    valid = sum(len(votes) for votes in by_family.values())
-    return Votes(
-        condition=showing.condition.name,
-        solved=_share([vote.right for vote in votes] for votes in by_family.values()) if valid else None,
-        shares=_choice_shares(len(showing.question.choices), by_family) if valid else (),
-        step_shares=_step_shares(len(showing.question.steps), by_family) if valid else (),
-        asked=len(together),
-        valid=valid,
-        families=len(by_family),
-    )
+def _is_right(vote: Vote) -> float:
+    return vote.right
 
 
-def _choice_shares(count: int, by_family: Mapping[str, Sequence[_Vote]]) -> tuple[float, ...]:
-    return tuple(
-        _share([float(place in vote.choices) for vote in votes] for votes in by_family.values())
-        for place in range(count)
-    )
+def _names(place: int) -> _Reading:
+    return lambda vote: float(place in vote.choices)
 
 
-def _step_shares(count: int, by_family: Mapping[str, Sequence[_Vote]]) -> tuple[float, ...]:
-    return tuple(
-        _share([vote.steps[place] for vote in votes] for votes in by_family.values()) for place in range(count)
-    )
+def _points_of(place: int) -> _Reading:
+    return lambda vote: vote.steps[place]
 
 
-def _share(by_family: Iterable[Sequence[float]]) -> float:
-    """Mean over families of each one's own mean."""
-    return round(fmean(fmean(votes) for votes in by_family), _PLACES_KEPT)
+@dataclass(frozen=True)
+class _Count:
+    """Valid votes of each family, and how many of its answers are still to come."""
+
+    by_family: Mapping[str, Sequence[Vote]]
+    remaining: Mapping[str, int]
+
+    def share(self, of: _Reading) -> float | None:
+        """Mean over families of each one's own mean."""
+        means = [fmean(of(vote) for vote in votes) for votes in self.by_family.values() if votes]
+        return round(fmean(means), _PLACES_KEPT) if means else None
+
+    def shares(self, readings: Iterable[_Reading]) -> tuple[float, ...]:
+        """Each one's; none where there is no vote."""
+        found = (self.share(of) for of in readings)
+        return tuple(share for share in found if share is not None)
+
+    def range(self, of: _Reading) -> Range:
+        """The share when all that is to come speaks against, and for."""
+        lows, highs = [], []
+        for family, votes in self.by_family.items():
+            whole = len(votes) + self.remaining[family]
+            if whole:
+                so_far = sum(of(vote) for vote in votes)
+                lows.append(so_far / whole)
+                highs.append((so_far + self.remaining[family]) / whole)
+        return (round(fmean(lows), _PLACES_KEPT), round(fmean(highs), _PLACES_KEPT)) if lows else (0.0, 0.0)
+
+
+def _in_turn(queues: list[list[Unit[Showing]]]) -> list[list[Unit[Showing]]]:
+    """One model of each family first, then the second of each, so that every family is heard early."""
+    seen: dict[str, int] = defaultdict(int)
+    ranks = []
+    for queue in queues:
+        ranks.append(seen[queue[0].model.family])
+        seen[queue[0].model.family] += 1
+    return [queue for _, queue in sorted(zip(ranks, queues, strict=True), key=lambda pair: pair[0])]

@@ -1,34 +1,34 @@
 """Rounds 1 and 2: ask the panel what is missing, judge, move the items."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import accumulate
 
-from sqlmodel import Session, select
-
-from core.condition import FULL, TEXT_ONLY, Condition, without
+from core.condition import FULL, TEXT_ONLY, Condition
 from core.content import Modality
 from core.errors import InterplayError
-from core.question import Question, QuestionKind
-from evaluation.asking import Asker
+from core.question import Question
 from evaluation.models.catalogue import ModelSpec
-from evaluation.solve import plan
-from qc.checks import Subject, run_checks
-from qc.checks.asked import Asked
-from qc.gates import Ruling, Thresholds, judge_ablations, judge_full, judge_text, needs_probe
-from qc.panel import Votes, count_votes
-from warehouse.blobs import DamagedBlob, MissingBlob
+from qc.checking import Checker
+from qc.gates import Pair, Ruling, Thresholds, judge_ablations, judge_full, judge_text, needs_probe, notes_on_full
+from qc.model_review import CODES, Reviews, judge_reviews, read_reviews, review_units
+from qc.panel import Votes, make_ballot
+from qc.polling import Limit, Poller, Spent
+from qc.quarantine import Quarantine, quarantine
+from qc.removals import Removals
+from qc.stopping import Gate
 from warehouse.items import revisions_in
-from warehouse.ledger import settled_keys
 from warehouse.runs import open_run
-from warehouse.tables import Decision, Item, ItemRevision, ItemState, Material, MaterialState, RevisionMedia
+from warehouse.tables import Decision, Item, ItemRevision
 from warehouse.verdicts import ROUND_NEEDS, Judgement, OldRevision, WrongRound, record_verdict, settle_round
 from warehouse.workspace import Workspace
 
-MODEL_CHECK = "model_check@1"
-ABLATION = "ablation@1"
-# Nobody's question is the copy of a draft, or of one that its author has to change.
-_NOT_IN_PLAY = frozenset({ItemState.DRAFT, ItemState.RETURNED})
+MODEL_CHECK = "model_check@2"
+ABLATION = "ablation@2"
+# So many items are asked about together: enough to keep every model busy, few enough that what is stopped in the middle
+# has judged most of what it asked about.
+ITEMS_AT_ONCE = 200
 
 
 class PanelTooSmall(InterplayError):
@@ -37,24 +37,47 @@ class PanelTooSmall(InterplayError):
 
 @dataclass
 class RoundReport:
-    """How a round went: items by decision, with reason codes; questions asked, and answers that failed by state.
+    """How a round went.
 
-    `overtaken` are items that somebody moved or revised while the round was at work: they are judged next time.
+    Attributes:
+        round: 1 or 2.
+        rulings: Item to its decision, with reason codes.
+        overtaken: Items that somebody moved or revised while the round was at work: they are judged next time.
+        left: Items that the budget left without a verdict; any makes this a partial result.
+        quarantined: Model to the modalities that do not reach it.
+        canaries: What the canaries of those models showed.
+        spent: Questions asked, answers that failed, US dollars.
     """
 
     round: int
     rulings: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     overtaken: list[str] = field(default_factory=list)
-    asked: int = 0
-    failures: Counter[str] = field(default_factory=Counter)
+    left: list[str] = field(default_factory=list)
+    quarantined: dict[str, list[str]] = field(default_factory=dict)
+    canaries: dict[str, list[str]] = field(default_factory=dict)
+    spent: Spent = field(default_factory=Spent)
+
+    @property
+    def asked(self) -> int:
+        """Questions that were put to the panel."""
+        return self.spent.calls
 
 
 @dataclass(frozen=True)
 class Panel:
-    """The models that answer, and the limits by which their answers are judged."""
+    """The models that answer, the limits by which their answers are judged, and what they are asked beyond the rule.
+
+    With `placebo`, round 2 also shows another item's media in a modality's place: a model may refuse to answer where
+    something is missing, and answer where something else is there. With `whole`, no count stops early, so that the
+    decoy estimate is exact at every share. With `reviews`, each family also reads what passes round 1's gate, and says
+    whether it is clear, has one answer, fits its task type and can be answered.
+    """
 
     models: Sequence[ModelSpec]
     limits: Thresholds = field(default_factory=Thresholds)
+    placebo: bool = False
+    whole: bool = False
+    reviews: bool = True
 
     def __post_init__(self) -> None:
         families = {model.family for model in self.models}
@@ -66,75 +89,89 @@ class Panel:
             )
 
 
-def run_round1(workspace: Workspace, panel: Panel) -> RoundReport:
+def run_round1(workspace: Workspace, panel: Panel, limit: Limit | None = None) -> RoundReport:
     """Model check: automatic checks first, then the panel with full input (UNO-Bench 3.1.4)."""
-    with _Round(workspace, panel, 1) as the_round:
-        checked = _Checker(workspace).check(the_round.items)
+    with _Round(workspace, panel, 1, limit or Limit()) as the_round:
+        checked = Checker(workspace).check(the_round.items)
         for revision_id, ruling in checked.items():
             if ruling.decision is not Decision.PASS:
                 the_round.settle(revision_id, ruling, MODEL_CHECK)
-        votes = the_round.ask([FULL])
-        for revision_id in list(the_round.items):
-            question = the_round.questions[revision_id]
-            ruling = judge_full(question, votes.get((revision_id, FULL.name)), panel.limits)
-            evidence = {**ruling.evidence, "findings": checked[revision_id].evidence["findings"]}
-            the_round.settle(revision_id, Ruling(ruling.decision, ruling.reason_codes, evidence), MODEL_CHECK)
+        for some in the_round.portions():
+            votes = the_round.poll(some, lambda _: [FULL], Gate.FULL)
+            rulings = {
+                one: _judge_full(the_round.questions[one], votes.get((one, FULL.name)), panel.limits, checked[one])
+                for one in some
+                if not the_round.is_left(one)
+            }
+            passing = [one for one, ruling in rulings.items() if ruling.decision is Decision.PASS]
+            reviews = the_round.reviews(passing) if panel.reviews else {}
+            for revision_id, ruling in rulings.items():
+                if not the_round.is_left(revision_id):
+                    reviewed = _with_review(ruling, reviews.get(revision_id), panel.limits)
+                    the_round.settle(revision_id, reviewed, MODEL_CHECK)
         return the_round.report
 
 
-def run_round2(workspace: Workspace, panel: Panel) -> RoundReport:
+def run_round2(workspace: Workspace, panel: Panel, limit: Limit | None = None) -> RoundReport:
     """Ablation study, cheapest gate first: text only, then without each required modality."""
-    with _Round(workspace, panel, 2) as the_round:
-        text = the_round.ask_with_probe(lambda _: [TEXT_ONLY])
-        for revision_id in list(the_round.items):
-            ruling = judge_text(*text[revision_id][0], panel.limits)
-            if ruling.decision is not Decision.PASS:
-                the_round.settle(revision_id, ruling, ABLATION)
-        ablated = the_round.ask_with_probe(required_removals)
-        for revision_id in list(the_round.items):
-            ruling = judge_ablations(ablated[revision_id], panel.limits)
-            seen = [*text[revision_id][0], *(votes for pair in ablated[revision_id] for votes in pair)]
-            evidence = {**ruling.evidence, "votes": [one.model_dump(mode="json") for one in seen if one]}
-            the_round.settle(revision_id, Ruling(ruling.decision, ruling.reason_codes, evidence), ABLATION)
+    with _Round(workspace, panel, 2, limit or Limit()) as the_round:
+        for some in the_round.portions():
+            text = the_round.poll_with_probe(some, lambda _: {Modality.TEXT: [TEXT_ONLY]})
+            standing = []
+            for revision_id in some:
+                if not the_round.is_left(revision_id):
+                    ruling = judge_text(*text[revision_id][Modality.TEXT][0], panel.limits)
+                    if ruling.decision is Decision.PASS:
+                        standing.append(revision_id)
+                    else:
+                        the_round.settle(revision_id, ruling, ABLATION)
+            ablated = the_round.poll_with_probe(standing, the_round.removals)
+            for revision_id in standing:
+                if not the_round.is_left(revision_id):
+                    ruling = judge_ablations(ablated[revision_id], panel.limits)
+                    before = [one.model_dump(mode="json") for one in text[revision_id][Modality.TEXT][0] if one]
+                    evidence = {**ruling.evidence, "votes": [*before, *ruling.evidence["votes"]]}
+                    the_round.settle(revision_id, replace(ruling, evidence=evidence), ABLATION)
         return the_round.report
 
 
-def count_pending(workspace: Workspace, panel: Panel) -> dict[int, int]:
-    """Questions that rounds 1 and 2 would ask now, by round.
-
-    At most: round 2 asks nothing more of an item that its first gate stops. Options-free probes, and items that round 1
-    lets pass, come on top.
-    """
-    conditions_of: dict[int, Callable[[Question], Sequence[Condition]]] = {
-        1: lambda _: [FULL],
-        2: lambda question: [TEXT_ONLY, *required_removals(question)],
-    }
-    counts: dict[int, int] = {}
-    for number, conditions in conditions_of.items():
-        with workspace.database.reading() as session:
-            waiting = [(item.name, revision) for item, revision in revisions_in(session, ROUND_NEEDS[number])]
-        requests = {
-            unit.request_key
-            for named in waiting
-            for unit in plan(panel.models, [named], conditions(named[1].as_question()), rotate=True)
-        }
-        counts[number] = len(requests - settled_keys(workspace.facts, requests, "request_key"))
-    return counts
+def _judge_full(question: Question, votes: Votes | None, limits: Thresholds, checked: Ruling) -> Ruling:
+    """The gate's ruling, with what the automatic checks and the votes showed beside it."""
+    ruling = judge_full(question, votes, limits)
+    findings = list(checked.evidence["findings"])
+    if votes is not None and ruling.decision is Decision.PASS:
+        findings += [finding.model_dump() for finding in notes_on_full(question, votes, limits)]
+    return replace(ruling, evidence={**ruling.evidence, "findings": findings})
 
 
-def required_removals(question: Question) -> list[Condition]:
-    """The conditions that leave out one required modality each."""
-    return [without(modality) for modality in sorted(question.required - {Modality.TEXT})]
+def _with_review(ruling: Ruling, reviews: Reviews | None, limits: Thresholds) -> Ruling:
+    """What the panel objects to when it reads the question goes to a person; that it gave no review is noted."""
+    if reviews is None:
+        return ruling
+    findings = judge_reviews(reviews, limits.families_at_least)
+    codes = tuple(finding.code for finding in findings if finding.code in CODES.values())
+    told = [*ruling.evidence["findings"], *(finding.model_dump() for finding in findings)]
+    evidence = {**ruling.evidence, "findings": told, "reviews": reviews.model_dump(mode="json")}
+    return Ruling(Decision.UNKNOWN if codes else ruling.decision, codes or ruling.reason_codes, evidence)
 
 
 class _Round:
     """The items that stand before one round, shrinking as they are settled; one Run around all of it."""
 
-    def __init__(self, workspace: Workspace, panel: Panel, number: int) -> None:
-        self._workspace, self._panel, self._number = workspace, panel, number
-        settings = {"models": [model.settings for model in panel.models], "thresholds": asdict(panel.limits)}
+    def __init__(self, workspace: Workspace, panel: Panel, number: int, limit: Limit) -> None:
+        self._workspace, self._panel, self._number, self._limit = workspace, panel, number, limit
+        settings = {
+            "models": [model.settings for model in panel.models],
+            "thresholds": asdict(panel.limits),
+            "placebo": panel.placebo,
+            "whole": panel.whole,
+            "reviews": panel.reviews,
+            "limit": asdict(limit),
+        }
         self._opened = open_run(workspace.database, f"qc round {number}", settings)
         self.report = RoundReport(number)
+        self._quarantine = Quarantine()
+        self._removals = Removals(workspace, panel.placebo)
 
     def __enter__(self) -> "_Round":
         with self._workspace.database.reading() as session:
@@ -142,39 +179,91 @@ class _Round:
         self.items: dict[str, tuple[Item, ItemRevision]] = {revision.id: (item, revision) for item, revision in waiting}
         self.questions = {revision.id: revision.as_question() for _, revision in waiting}
         self._run = self._opened.__enter__()
+        purpose = f"qc round {self._number}"
+        self._poller = Poller(self._workspace, purpose, self._run.id, self._panel.limits, self._limit)
+        self.report.spent = self._poller.spent
         return self
 
     def __exit__(self, *failure: object) -> None:
-        decisions = Counter(decision for decision, _ in self.report.rulings.values())
-        self._run.summary = {"decisions": dict(decisions), "asked": self.report.asked, **self.report.failures}
+        report = self.report
+        report.left = sorted(item.name for item, _ in self.items.values())
+        decisions = Counter(decision for decision, _ in report.rulings.values())
+        self._run.summary = {
+            "decisions": dict(decisions),
+            "asked": report.asked,
+            "failures": dict(report.spent.failures),
+            "cost_usd": report.spent.cost_usd,
+            "left": len(report.left),
+            "quarantined": report.quarantined,
+        }
         self._opened.__exit__(*failure)  # type: ignore[arg-type]
 
-    def ask(self, conditions: Sequence[Condition]) -> dict[tuple[str, str], Votes]:
-        """The panel's votes on all remaining items under the conditions, asking only what is missing."""
-        return self._ask(dict.fromkeys(self.items, conditions))
+    def portions(self) -> Iterator[list[str]]:
+        """Items that are asked about together. Those that too few endpoints receive are settled without asking."""
+        if self.items:
+            self._check_delivery()
+        waiting = list(self.items)
+        while waiting:
+            count = self._room_for(waiting)
+            yield waiting[:count]
+            waiting = waiting[count:]
 
-    def ask_with_probe(
-        self, conditions_of: Callable[[Question], Sequence[Condition]]
-    ) -> dict[str, list[tuple[Votes | None, Votes | None]]]:
+    def is_left(self, revision_id: str) -> bool:
+        """Whether the budget broke its count off."""
+        return revision_id in self._poller.left
+
+    def poll(
+        self, revision_ids: Sequence[str], conditions_of: Callable[[str], Sequence[Condition]], gate: Gate
+    ) -> dict[tuple[str, str], Votes]:
+        """The panel's votes by revision and condition, asking only what is missing."""
+        ballots = [
+            make_ballot(self._models_for(revision_id), *self._named(revision_id), condition)
+            for revision_id in revision_ids
+            for condition in conditions_of(revision_id)
+            if condition.applies_to(self.questions[revision_id])
+        ]
+        return self._poller.poll(ballots, Gate.WHOLE if self._panel.whole else gate)
+
+    def poll_with_probe(
+        self, revision_ids: Sequence[str], conditions_of: Callable[[str], dict[Modality, list[Condition]]]
+    ) -> dict[str, dict[Modality, list[Pair]]]:
         """Votes under each condition, with those of the options-free probe where the first are flagged or grey."""
-        wanted = {revision_id: list(conditions_of(self.questions[revision_id])) for revision_id in self.items}
-        votes = self._ask(wanted)
+        wanted = {revision_id: conditions_of(revision_id) for revision_id in revision_ids}
+
+        def all_of(revision_id: str) -> list[Condition]:
+            return [one for conditions in wanted[revision_id].values() for one in conditions]
+
+        votes = self.poll(revision_ids, all_of, Gate.MISSING)
         probes = {
             revision_id: [
                 condition.opened()
-                for condition in conditions
-                if self.questions[revision_id].kind is QuestionKind.CHOICE
-                and needs_probe(votes.get((revision_id, condition.name)), self._panel.limits)
+                for condition in all_of(revision_id)
+                if needs_probe(votes.get((revision_id, condition.name)), self._panel.limits)
             ]
-            for revision_id, conditions in wanted.items()
+            for revision_id in revision_ids
         }
-        probed = self._ask(probes)
+        probed = self.poll(revision_ids, lambda revision_id: probes[revision_id], Gate.WHOLE)
         return {
-            revision_id: [
-                (votes.get((revision_id, one.name)), probed.get((revision_id, one.opened().name))) for one in conditions
-            ]
-            for revision_id, conditions in wanted.items()
+            revision_id: {
+                modality: [
+                    (votes.get((revision_id, one.name)), probed.get((revision_id, one.opened().name)))
+                    for one in conditions
+                ]
+                for modality, conditions in of_modality.items()
+            }
+            for revision_id, of_modality in wanted.items()
         }
+
+    def removals(self, revision_id: str) -> dict[Modality, list[Condition]]:
+        """What is taken away of an item, by modality; with placebos where the panel is asked for them."""
+        return self._removals.of(revision_id, self.questions[revision_id])
+
+    def reviews(self, revision_ids: Sequence[str]) -> dict[str, Reviews]:
+        """What one model of each family says of the questions when it reads them."""
+        units = {one: review_units(self._models_for(one), [self._named(one)]) for one in revision_ids}
+        self._poller.ask(units)
+        asked = (unit for one in revision_ids if not self.is_left(one) for unit in units[one])
+        return read_reviews(self._workspace.facts, asked)
 
     def settle(self, revision_id: str, ruling: Ruling, decider: str) -> None:
         """Store the verdict and move the item, in one transaction."""
@@ -196,72 +285,40 @@ class _Round:
             return
         self.report.rulings[item.name] = (ruling.decision.value, ruling.reason_codes)
 
-    def _ask(self, wanted: Mapping[str, Sequence[Condition]]) -> dict[tuple[str, str], Votes]:
-        units = [
-            unit
-            for revision_id, conditions in wanted.items()
-            for unit in plan(self._panel.models, [self._named(revision_id)], conditions, rotate=True)
-        ]
-        asker = Asker(
-            self._workspace.facts,
-            self._workspace.blobs,
-            self._workspace.project.root,
-            purpose=f"qc round {self._number}",
-            run_id=self._run.id,
-        )
-        solved = asker.ask(units)
-        self.report.asked += solved.asked
-        self.report.failures.update(solved.failures)
-        return count_votes(self._workspace.facts, units)
+    def _check_delivery(self) -> None:
+        self._quarantine = quarantine(self._workspace, self._run.id, self._panel.models)
+        self.report.quarantined = {
+            model: sorted(modality.value for modality in lost) for model, lost in self._quarantine.undelivered.items()
+        }
+        self.report.canaries = {model: list(told) for model, told in self._quarantine.told.items()}
+        decider = MODEL_CHECK if self._number == 1 else ABLATION
+        for revision_id in list(self.items):
+            families = {model.family for model in self._models_for(revision_id)}
+            if len(families) < self._panel.limits.families_at_least:
+                evidence = {"thresholds": asdict(self._panel.limits), "quarantined": self.report.quarantined}
+                self.settle(revision_id, Ruling(Decision.UNKNOWN, ("undelivered",), evidence), decider)
+
+    def _room_for(self, waiting: Sequence[str]) -> int:
+        """How many of the next items to ask about, so that a budget settles some of them and does not begin all."""
+        room = self._poller.calls_left
+        count = min(ITEMS_AT_ONCE, len(waiting))
+        if room is None:
+            return count
+        most = accumulate(self._most_calls(revision_id) for revision_id in waiting[:count])
+        # Where not even the first may find room, all are offered: those whose answers are known cost nothing.
+        return sum(calls <= room for calls in most) or count
+
+    def _most_calls(self, revision_id: str) -> int:
+        families = len({model.family for model in self._models_for(revision_id)})
+        conditions = 1 if self._number == 1 else 1 + sum(map(len, self.removals(revision_id).values()))
+        rotations = max(1, len(self.questions[revision_id].choices))
+        probes = conditions if self._number == 2 else 0
+        reviews = families if self._number == 1 and self._panel.reviews else 0
+        return len(self._models_for(revision_id)) * (conditions * rotations + probes) + reviews
+
+    def _models_for(self, revision_id: str) -> list[ModelSpec]:
+        return self._quarantine.usable(self._panel.models, self.questions[revision_id])
 
     def _named(self, revision_id: str) -> tuple[str, ItemRevision]:
         item, revision = self.items[revision_id]
         return item.name, revision
-
-
-class _Checker:
-    """The automatic checks over many items: each material is read through once, each question compared with few."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._damage: dict[str, str | None] = {}
-        with workspace.database.reading() as session:
-            standing = revisions_in(session, *(set(ItemState) - _NOT_IN_PLAY))
-        self._asked = Asked((item.name, revision.as_question()) for item, revision in standing)
-
-    def check(self, items: Mapping[str, tuple[Item, ItemRevision]]) -> dict[str, Ruling]:
-        """A ruling for each revision: returned when a finding is an error."""
-        with self._workspace.database.reading() as session:
-            return {key: self._check(session, item, revision) for key, (item, revision) in items.items()}
-
-    def _check(self, session: Session, item: Item, revision: ItemRevision) -> Ruling:
-        question = revision.as_question()
-        others = self._asked.beside(item.name, question)
-        findings = run_checks(Subject(question, others, self._media_problems(session, revision)))
-        evidence = {"findings": [finding.model_dump() for finding in findings]}
-        codes = tuple(dict.fromkeys(finding.code for finding in findings if finding.severity == "error"))
-        return Ruling(Decision.RETURN if codes else Decision.PASS, codes, evidence)
-
-    def _media_problems(self, session: Session, revision: ItemRevision) -> tuple[str, ...]:
-        shown = session.exec(
-            select(RevisionMedia, Material)
-            .join(Material)
-            .where(RevisionMedia.revision_id == revision.id)
-            .order_by(RevisionMedia.placeholder)
-        ).all()
-        problems: list[str] = []
-        for link, material in shown:
-            if material.state != MaterialState.KEPT:
-                problems.append(f"{link.placeholder}: the material is {material.state.value}")
-            damage = self._damage_of(material.media_ref.sha256)
-            problems.extend([f"{link.placeholder}: {damage}"] if damage else [])
-        return tuple(problems)
-
-    def _damage_of(self, sha256: str) -> str | None:
-        if sha256 not in self._damage:
-            try:
-                self._workspace.blobs.verify(sha256)
-                self._damage[sha256] = None
-            except (MissingBlob, DamagedBlob) as error:
-                self._damage[sha256] = str(error)
-        return self._damage[sha256]

@@ -195,9 +195,13 @@ def _rounds(
     return rounds
 
 
+# Of the panel's votes: what programs read.
+_UNTOLD = frozenset({"key", "solved_range", "share_ranges", "planned", "families_open", "responses"})
+
+
 def _lines(values: Mapping[str, object]) -> list[tuple[str, str]]:
     """What a check or an author noted, in words; what is empty says nothing."""
-    told = [(name.replace("_", " "), _told(value)) for name, value in values.items()]
+    told = [(name.replace("_", " "), _told(value)) for name, value in values.items() if name not in _UNTOLD]
     return [(name, text) for name, text in told if text]
 
 

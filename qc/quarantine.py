@@ -1,0 +1,43 @@
+"""Which endpoints of a panel receive what they are sent: delivery canaries first, verdicts after."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from core.content import Modality
+from core.question import Question
+from evaluation.canary import Delivery, check_delivery, known_delivery, problems
+from evaluation.models.catalogue import ModelSpec
+from warehouse.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Quarantine:
+    """Modalities that do not arrive, by model: it is asked nothing about an item that holds one of them.
+
+    An endpoint that drops a part without a word answers just like one that needs the part. `told` says for each model
+    what its canaries showed.
+    """
+
+    undelivered: Mapping[str, frozenset[Modality]] = field(default_factory=dict)
+    told: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def usable(self, models: Sequence[ModelSpec], question: Question) -> list[ModelSpec]:
+        """Those that receive all media of a question."""
+        nothing: frozenset[Modality] = frozenset()
+        return [model for model in models if not self.undelivered.get(model.name, nothing) & question.modalities]
+
+
+def quarantine(workspace: Workspace, run_id: str, models: Sequence[ModelSpec]) -> Quarantine:
+    """Ask each endpoint the canaries that it has not answered yet, and keep back what does not arrive."""
+    known = known_delivery(workspace.facts, models)
+    unsure = [model for model, delivery in zip(models, known, strict=True) if delivery.failures]
+    if unsure:
+        # To make the media of canaries takes seconds, so nobody is asked who has answered all of them.
+        check_delivery(workspace, run_id, unsure)
+        known = known_delivery(workspace.facts, models)
+    return _read(known)
+
+
+def _read(deliveries: Sequence[Delivery]) -> Quarantine:
+    kept_back = {delivery.model: delivery.undelivered for delivery in deliveries if delivery.undelivered}
+    return Quarantine(kept_back, {one.model: problems(one) for one in deliveries if one.model in kept_back})
