@@ -122,6 +122,6 @@ def _largest(conditions: Sequence[Sequence[Range]]) -> list[Range]:
 
 def _poisson_at_most(count: int) -> float:
     """The exact one-sided 95% bound of a Poisson mean (Garwood 1936): 3.0 where nothing was counted."""
-    from scipy.stats import chi2
+    from scipy.special import gammaincinv
 
-    return float(chi2.ppf(0.95, 2 * (count + 1)) / 2)
+    return float(gammaincinv(count + 1, 0.95))

@@ -8,8 +8,9 @@ from sqlmodel import Session, col, select
 from core.content import Frozen
 from evaluation.metrics import ALPHA, holm
 from qc.agreement import round3_decided
+from qc.review.gold import judged_gold
 from warehouse.lifecycle import Action
-from warehouse.tables import Decision, Event, GoldItem, Review
+from warehouse.tables import Decision, Event
 from warehouse.verdicts import ROUND_NEEDS
 
 LAST = 20
@@ -28,7 +29,8 @@ class Drift(Frozen):
             verdict takes part); `gold`, right decisions on items whose right verdict is known.
         recent, recent_yes: The last decisions, and those of them that count.
         before, before_yes: All before.
-        p, p_holm: Fisher's exact two-sided p, and after Holm's correction over reviewers; None with a `reason`.
+        p, p_holm: Fisher's exact two-sided p, and after Holm's correction over all reviewers and measures; None with a
+            `reason`.
     """
 
     reviewer: str
@@ -56,25 +58,28 @@ def read_drift(session: Session, last: int = LAST) -> tuple[Drift, ...]:
         "settled": [
             (one.reviewer, one.decision == settled[one.revision]) for one in decided if one.revision in settled
         ],
-        "gold": _gold(session),
+        "gold": judged_gold(session),
     }
-    return tuple(one for name, told in measures.items() for one in drift(name, _by_reviewer(told), last))
+    return drift({name: _by_reviewer(told) for name, told in measures.items()}, last)
 
 
-def drift(measure: str, decisions: Mapping[str, Sequence[bool]], last: int = LAST) -> tuple[Drift, ...]:
-    """Set each reviewer's last decisions against all before, by Fisher's exact test with Holm's correction.
+def drift(decisions: Mapping[str, Mapping[str, Sequence[bool]]], last: int = LAST) -> tuple[Drift, ...]:
+    """Set each reviewer's last decisions against all before, by Fisher's exact test.
 
-    A reviewer needs as many decisions before as there are last ones.
+    A reviewer needs as many decisions before as there are last ones. All tests are one family for Holm's correction,
+    because they are read together: a warning about anybody is a warning.
 
     Args:
-        measure: What is counted.
-        decisions: Whether each decision counts, oldest first, by reviewer.
+        decisions: Whether each decision counts, oldest first, by measure and reviewer.
         last: How many are recent.
     """
-    found = [_one(measure, reviewer, decisions[reviewer], last) for reviewer in sorted(decisions)]
-    tested = {one.reviewer: one.p for one in found if one.p is not None}
-    adjusted = dict(zip(tested, holm(list(tested.values())), strict=True))
-    return tuple(one.model_copy(update={"p_holm": adjusted.get(one.reviewer)}) for one in found)
+    found = [
+        _one(measure, reviewer, of_measure[reviewer], last)
+        for measure, of_measure in decisions.items()
+        for reviewer in sorted(of_measure)
+    ]
+    adjusted = iter(holm([one.p for one in found if one.p is not None]))
+    return tuple(one if one.p is None else one.model_copy(update={"p_holm": next(adjusted)}) for one in found)
 
 
 def _one(measure: str, reviewer: str, decisions: Sequence[bool], last: int) -> Drift:
@@ -109,21 +114,3 @@ def _settled(session: Session) -> dict[str, str]:
         for event in session.exec(query.order_by(col(Event.sequence)))
         if event.detail["before"] == ROUND_NEEDS[3].value
     }
-
-
-def _gold(session: Session) -> list[tuple[str, bool]]:
-    """Who decided on gold items, oldest first, and whether rightly; of the known reasons one must be given."""
-    query = (
-        select(Review, GoldItem)
-        .join(GoldItem, col(GoldItem.revision_id) == col(Review.revision_id))
-        .where(col(Review.is_gold), col(Review.finished_at).is_not(None))
-        .order_by(col(Review.finished_at), col(Review.id))
-    )
-    return [
-        (
-            review.reviewer,
-            review.decision == gold.decision
-            and (not gold.reason_codes or bool(set(gold.reason_codes) & set(review.reason_codes))),
-        )
-        for review, gold in session.exec(query)
-    ]

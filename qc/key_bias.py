@@ -7,19 +7,20 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.content import Frozen, TextPart
-from core.question import Question, choice_label
+from core.question import Question
 from evaluation.graders.phrases import UNSPACED
 from evaluation.metrics import Values
 from qc.checks.authoring import normalise
 from qc.measure import Measure, undefined
 
 EXPECTED_AT_LEAST = 5
-# Up to so many questions every outcome is counted; more of them than this with a rare place have very many choices.
+# Up to so many questions of one number of choices every outcome is counted.
 EXACT_QUESTIONS = 60
 # Sums of shares that are told apart; with ties of up to 8 choices they are 840 a question.
 _MOST_SUMS = 2_000_000
@@ -32,7 +33,8 @@ class Position(Frozen):
     Attributes:
         counts: Keys by place.
         expected: What places drawn at random give, from the number of choices of each question.
-        statistic: Pearson's chi-square. Where the numbers of choices differ, its p is somewhat too large.
+        statistic: Pearson's chi-square; neighbouring places that are expected fewer than 5 times count as one.
+            Where the numbers of choices differ, its p is somewhat too large.
         test: What p comes from.
         p: That keys placed at random lie at least as unevenly.
     """
@@ -107,16 +109,32 @@ def key_positions(keys: Sequence[int], choices: Sequence[int]) -> Position:
     if not keys:
         none = undefined("no question has one right choice")
         return Position(**told, statistic=none, test=None, p=none)
-    if expected.min() >= EXPECTED_AT_LEAST:
-        found = chisquare(counts, expected)
-        statistic, p = Measure(value=float(found.statistic)), Measure(value=float(found.pvalue))
-        return Position(**told, statistic=statistic, test="chi-square", p=p)
-    rare = int(expected.argmin())
-    why = f"place {choice_label(rare)} is expected {expected[rare]:.1f} times, {EXPECTED_AT_LEAST} are needed"
-    if len(set(choices)) == 1 and len(keys) <= EXACT_QUESTIONS:
+    if expected.min() < EXPECTED_AT_LEAST and len(set(choices)) == 1 and len(keys) <= EXACT_QUESTIONS:
+        rare = f"places are expected {expected.min():.1f} times, {EXPECTED_AT_LEAST} are needed"
         p = Measure(value=exact_multinomial_p(counts.tolist()))
-        return Position(**told, statistic=undefined(why), test="exact multinomial", p=p)
-    return Position(**told, statistic=undefined(why), test=None, p=undefined(why))
+        return Position(**told, statistic=undefined(rare), test="exact multinomial", p=p)
+    seen, chances = _pooled(counts, expected)
+    if len(chances) < 2:
+        few = undefined(f"{len(keys)} questions are too few: two places must be expected {EXPECTED_AT_LEAST} times")
+        return Position(**told, statistic=few, test=None, p=few)
+    found = chisquare(seen, chances)
+    statistic, p = Measure(value=float(found.statistic)), Measure(value=float(found.pvalue))
+    return Position(**told, statistic=statistic, test="chi-square", p=p)
+
+
+def _pooled(counts: NDArray[Any], expected: Values) -> tuple[Values, Values]:
+    """Neighbouring places taken together from the last one on, until each is expected often enough."""
+    groups: list[tuple[float, float]] = []
+    count = share = 0.0
+    for seen, chance in zip(counts[::-1].tolist(), expected[::-1].tolist(), strict=True):
+        count, share = count + seen, share + chance
+        if share >= EXPECTED_AT_LEAST:
+            groups.append((count, share))
+            count = share = 0.0
+    if groups:
+        groups[-1] = groups[-1][0] + count, groups[-1][1] + share
+    told = np.array(groups).reshape(-1, 2)
+    return told[:, 0], told[:, 1]
 
 
 def exact_multinomial_p(counts: Sequence[int]) -> float:

@@ -76,6 +76,8 @@ def _store(workspace: Workspace, release: Release, samples: Sequence[AuditSample
     settings = {"release": f"{release.name} {release.version}", "sample": sample.id}
     with open_run(workspace.database, "qc certificate", settings, clock=clock) as run:
         with workspace.database.session() as session:
+            # Whoever certifies the same sample at this moment waits, and then finds this certificate.
+            session.get_one(AuditSample, sample.id, with_for_update={"key_share": True})
             counts = counts_of(session, sample)
             known = _known(session, release, sample, counts)
             if known is not None:

@@ -10,7 +10,7 @@ from core.content import Modality
 from qc.audit.alarm import Estimate, model_estimates
 from qc.audit.bounds import interval
 from qc.audit.certificate import Certified, certify
-from qc.audit.findings import ASKED, Said, next_audit, record_finding, shown_item, taken_item
+from qc.audit.findings import ASKED, Said, next_audit, record_finding, shown_items, taken_item
 from qc.audit.sample import draw_sample, latest_sample, sample_size
 from qc.audit.sheet import read_sheet, write_sheet
 from qc.audit.subjects import Subject, open_subject
@@ -105,10 +105,11 @@ def audit_next(
                 show({"item": None}, [f"{opened.name}: nothing is left for {by}"], as_json)
                 return
             item, assignment = taken
-            shown = shown_item(session, item)
-    document = {"item": item.qid, **shown, "asked": ASKED, "until": assignment.expires_at.isoformat()}
-    asked = [f"{words['en']} {words['zh']}" for words in ASKED.values()]
-    show(document, [item.qid, *_item_lines(shown), *asked], as_json)
+            shown = shown_items(session, sample, item.qid)[item.qid]
+    asked = {name: words.model_dump() for name, words in ASKED.items()}
+    document = {"item": item.qid, **shown, "asked": asked, "until": assignment.expires_at.isoformat()}
+    lines = [item.qid, *_item_lines(shown), *(f"{words.en} {words.zh}" for words in ASKED.values())]
+    show(document, lines, as_json)
 
 
 @app.command("audit-answer")

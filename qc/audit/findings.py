@@ -1,6 +1,6 @@
 """The audit's queue, and what auditors find."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from core.errors import InterplayError, UnknownName
 from core.ids import Clock, utc_now
 from core.provenance import content_hash
 from qc.audit.subjects import shown_of
+from qc.reasons import Words
 from warehouse import events
 from warehouse.assignments import finish, take
 from warehouse.audits import findings_of, items_of
@@ -24,23 +25,18 @@ from warehouse.tables import (
     AuditSample,
     ItemRevision,
     User,
-    Verdict,
 )
-from warehouse.verdicts import OwnItem, names_of, own_items
+from warehouse.verdicts import OwnItem, judged_revisions, own_items
 
 KIND = "audit"
 AUDITORS = (Role.REVIEWER, Role.MAINTAINER)
 # What an auditor is asked of an item, in both languages.
-ASKED: Mapping[str, Mapping[str, str]] = {
-    "answer_right": {"en": "Is the key right?", "zh": "答案正确吗？"},
-    "needs_all": {
-        "en": "Does one need all of its modalities to answer?",
-        "zh": "必须用到全部模态才能作答吗？",
-    },
-    "solvable_without": {
-        "en": "If not: without which modalities can you answer?",
-        "zh": "如果不是：缺少哪些模态仍能作答？",
-    },
+ASKED: Mapping[str, Words] = {
+    "answer_right": Words(en="Is the key right?", zh="答案正确吗？"),
+    "needs_all": Words(en="Does one need all of its modalities to answer?", zh="必须用到全部模态才能作答吗？"),
+    "solvable_without": Words(
+        en="If not: without which modalities can you answer?", zh="如果不是：缺少哪些模态仍能作答？"
+    ),
 }
 
 
@@ -91,8 +87,13 @@ def next_audit(
         NotAllowed: Neither reviewer nor maintainer, or not active.
     """
     by_task = {task_of(sample, item.qid): item for item in open_items(session, sample, auditor)}
-    assignment = take(session, auditor.id, KIND, by_task, clock=clock)
-    return None if assignment is None else (by_task[assignment.task_id], assignment)
+    while (assignment := take(session, auditor.id, KIND, by_task, clock=clock)) is not None:
+        item = by_task.pop(assignment.task_id)
+        if item.qid not in findings_of(session, sample.subject_sha256, item.qid):
+            return item, assignment
+        # On PostgreSQL somebody's answer can come between the look and the lease.
+        finish(session, assignment.id, auditor.id, AssignmentState.RELEASED, clock)
+    return None
 
 
 def taken_item(session: Session, sample: AuditSample, auditor: User, clock: Clock = utc_now) -> AuditItem:
@@ -101,13 +102,7 @@ def taken_item(session: Session, sample: AuditSample, auditor: User, clock: Cloc
     Raises:
         NothingTaken: There is none, or it ran out.
     """
-    held = select(Assignment.task_id).where(
-        Assignment.task_kind == KIND,
-        Assignment.user_id == auditor.id,
-        col(Assignment.state) == AssignmentState.LIVE,
-        col(Assignment.expires_at) > clock(),
-    )
-    tasks = set(session.exec(held))
+    tasks = {lease.task_id for lease in _leases(session, auditor, clock)}
     for item in items_of(session, sample):
         if task_of(sample, item.qid) in tasks:
             return item
@@ -127,55 +122,94 @@ def open_items(session: Session, sample: AuditSample, auditor: User | None = Non
     return [item for item in items_of(session, sample) if item.qid not in closed]
 
 
-def record_finding(
-    session: Session, sample: AuditSample, qid: str, auditor: User, said: Said, clock: Clock = utc_now
-) -> AuditFinding:
-    """Store what an auditor found, and end their lease; the same said twice is stored once.
+class Desk:
+    """Where one auditor says what they found of a sample's items, one or thousands of them in a transaction.
 
-    It counts for every sample of the same content (`warehouse.audits.findings_of`).
+    What it is checked against is read once; of the item `qid` alone, where one is named.
 
     Raises:
         NotAllowed: Neither reviewer nor maintainer, or not active.
-        UnknownName: The sample has no such item.
-        OwnItem, AlreadyFound: As they say.
     """
-    require_role(auditor, *AUDITORS)
-    # Two answers of one person at the same moment wait for one another.
-    session.refresh(auditor, with_for_update=True)
-    item = session.exec(select(AuditItem).where(AuditItem.sample_id == sample.id, AuditItem.qid == qid)).first()
-    if item is None:
-        known_names = [one.qid for one in items_of(session, sample)]
-        raise UnknownName(f"item in the sample of {sample.subject}", qid, known_names)
-    for known in findings_of(session, sample.subject_sha256, qid).get(qid, ()):
-        if known.auditor == auditor.name:
-            if _said(known) != said:
-                raise AlreadyFound(
-                    f"{auditor.name} already found something else about {qid!r}; somebody else can look at it too"
-                )
-            return known
-    if item.revision_id is not None and _own(session, sample, auditor, qid):
-        raise OwnItem(f"{auditor.name} wrote {qid!r} or gave a verdict on it; somebody else must audit it")
-    finding = AuditFinding(
-        audit_item_id=item.id,
-        auditor=auditor.name,
-        answer_right=said.answer_right,
-        needs_all=said.needs_all,
-        solvable_without=sorted(said.solvable_without),
-        comment=said.comment,
-        created_at=clock(),
-    )
-    session.add(finding)
+
+    def __init__(
+        self, session: Session, sample: AuditSample, auditor: User, clock: Clock = utc_now, qid: str | None = None
+    ) -> None:
+        # Two answers of one person at the same moment wait for one another.
+        session.refresh(auditor, with_for_update={"key_share": True})
+        require_role(auditor, *AUDITORS)
+        self._session, self._sample, self._auditor, self._clock = session, sample, auditor, clock
+        self._items = {item.qid: item for item in items_of(session, sample, qid)}
+        self._own = _own(session, sample, auditor, qid)
+        self._leases = {lease.task_id: lease for lease in _leases(session, auditor, clock)}
+        found = findings_of(session, sample.subject_sha256, qid)
+        self._found = {
+            name: finding for name, findings in found.items() for finding in findings if finding.auditor == auditor.name
+        }
+
+    def record(self, qid: str, said: Said) -> AuditFinding:
+        """Store what the auditor found, and end their lease; the same said twice is stored once.
+
+        It counts for every sample of the same content (`warehouse.audits.findings_of`).
+
+        Raises:
+            UnknownName: The sample has no such item.
+            OwnItem, AlreadyFound: As they say.
+        """
+        item = self._items.get(qid)
+        if item is None:
+            known = self._items or [one.qid for one in items_of(self._session, self._sample)]
+            raise UnknownName(f"item in the sample of {self._sample.subject}", qid, known)
+        auditor = self._auditor.name
+        finding = self._found.get(qid)
+        if finding is not None and _said(finding) != said:
+            raise AlreadyFound(
+                f"{auditor} already found something else about {qid!r}; somebody else can look at it too"
+            )
+        if finding is not None:
+            return finding
+        if qid in self._own:
+            raise OwnItem(f"{auditor} wrote {qid!r} or gave a verdict on it; somebody else must audit it")
+        finding = AuditFinding(
+            audit_item_id=item.id,
+            auditor=auditor,
+            answer_right=said.answer_right,
+            needs_all=said.needs_all,
+            solvable_without=sorted(said.solvable_without),
+            comment=said.comment,
+            created_at=self._clock(),
+        )
+        self._session.add(finding)
+        self._found[qid] = finding
+        held = self._leases.pop(task_of(self._sample, qid), None)
+        if held is not None:
+            finish(self._session, held.id, self._auditor.id, AssignmentState.DONE, self._clock)
+        about = {"qid": qid, "subject": self._sample.subject, "needs_all": said.needs_all.value}
+        events.record(self._session, auditor, "audit_item", item.id, "finding", self._clock, **about)
+        return finding
+
+
+def record_finding(
+    session: Session, sample: AuditSample, qid: str, auditor: User, said: Said, clock: Clock = utc_now
+) -> AuditFinding:
+    """Store what an auditor found of one item.
+
+    Raises:
+        NotAllowed, UnknownName, OwnItem, AlreadyFound: As `Desk`.
+    """
+    finding = Desk(session, sample, auditor, clock, qid).record(qid, said)
     session.flush()
-    _end_lease(session, task_of(sample, qid), auditor, clock)
-    about = {"qid": qid, "subject": sample.subject, "needs_all": said.needs_all.value}
-    events.record(session, auditor.name, "audit_item", item.id, "finding", clock, **about)
     return finding
 
 
-def shown_item(session: Session, item: AuditItem) -> dict[str, Any]:
-    """`question`, `choices`, `answer` and `media` of a member of a sample."""
-    revision = session.get(ItemRevision, item.revision_id) if item.revision_id else None
-    return item.shown if revision is None else shown_of(revision.as_question())
+def shown_items(session: Session, sample: AuditSample, qid: str | None = None) -> dict[str, dict[str, Any]]:
+    """`question`, `choices`, `answer` and `media` of the members of a sample (or of one of them), by qid."""
+    query = (
+        select(AuditItem, ItemRevision)
+        .join(ItemRevision, col(ItemRevision.id) == col(AuditItem.revision_id), isouter=True)
+        .where(AuditItem.sample_id == sample.id)
+    )
+    found = session.exec(query if qid is None else query.where(AuditItem.qid == qid))
+    return {item.qid: shown_of(revision.as_question()) if revision else item.shown for item, revision in found}
 
 
 def task_of(sample: AuditSample, qid: str) -> str:
@@ -185,11 +219,7 @@ def task_of(sample: AuditSample, qid: str) -> str:
 
 def _own(session: Session, sample: AuditSample, auditor: User, qid: str | None = None) -> set[str]:
     """Names of the items in a sample (or of one of them) that somebody made, wrote a revision of, or judged."""
-    judged = (
-        select(ItemRevision.item_id)
-        .join(Verdict, col(Verdict.revision_id) == col(ItemRevision.id))
-        .where(col(Verdict.by_person), col(Verdict.decider).in_(names_of(session, auditor.name)))
-    )
+    judged = select(ItemRevision.item_id).where(col(ItemRevision.id).in_(judged_revisions(session, auditor.name)))
     of_item = col(ItemRevision.item_id)
     sampled = (
         select(AuditItem.qid)
@@ -199,17 +229,15 @@ def _own(session: Session, sample: AuditSample, auditor: User, qid: str | None =
     return set(session.exec(sampled if qid is None else sampled.where(AuditItem.qid == qid)))
 
 
-def _end_lease(session: Session, task_id: str, auditor: User, clock: Clock) -> None:
-    live = select(Assignment).where(
+def _leases(session: Session, auditor: User, clock: Clock) -> Sequence[Assignment]:
+    """What an auditor holds, of any audit."""
+    held = select(Assignment).where(
         Assignment.task_kind == KIND,
-        Assignment.task_id == task_id,
         Assignment.user_id == auditor.id,
         col(Assignment.state) == AssignmentState.LIVE,
         col(Assignment.expires_at) > clock(),
     )
-    held = session.exec(live).first()
-    if held is not None:
-        finish(session, held.id, auditor.id, AssignmentState.DONE, clock)
+    return session.exec(held).all()
 
 
 def _said(finding: AuditFinding) -> Said:

@@ -133,12 +133,8 @@ def _store(session: Session, sample: AuditSample, members: Sequence[Member], clo
         # Another process drew the same at this moment.
         return next(one for one in samples_of(session, sample.subject_sha256) if one.size == sample.size)
     for position, member in enumerate(members):
-        shown = {} if member.revision_id else member.shown
-        session.add(
-            AuditItem(
-                sample_id=sample.id, position=position, qid=member.qid, revision_id=member.revision_id, shown=shown
-            )
-        )
+        drawn = AuditItem(sample_id=sample.id, position=position, **vars(member))
+        session.add(drawn)
     about = {"subject": sample.subject, "size": sample.size, "seed": sample.seed}
     events.record(session, sample.drawn_by, "audit_sample", sample.id, "draw", clock, **about)
     return sample

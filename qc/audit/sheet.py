@@ -11,8 +11,8 @@ from sqlmodel import Session
 from core.content import Modality
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
-from qc.audit.findings import BadFinding, Said, open_items, record_finding, shown_item
-from warehouse.people import NotAllowed, get_user
+from qc.audit.findings import BadFinding, Desk, Said, open_items, shown_items
+from warehouse.people import get_user
 from warehouse.tables import AuditAnswer, AuditFinding, AuditSample
 
 SHOWN = ("id", "question", "choices", "answer", "media")
@@ -36,11 +36,13 @@ _BETWEEN = re.compile(r"[\s,;、，；+]+")
 # another, so that reading back takes away no more than was put there.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _MOST_TOLD = 10
+# A sheet with more of them is another one's.
+_MOST_PROBLEMS = 100
 _T = TypeVar("_T")
 
 
 class BadSheet(InterplayError):
-    """A sheet that cannot be read or taken; nothing of it is. `problems` holds all that is wrong, line by line."""
+    """A sheet that cannot be read or taken; nothing of it is. `problems` holds what is wrong, line by line."""
 
     def __init__(self, file: Path, problems: Sequence[str]) -> None:
         told = "; ".join(problems[:_MOST_TOLD])
@@ -73,7 +75,8 @@ def write_sheet(session: Session, sample: AuditSample, file: Path, auditor: str 
         SheetExists: The file is there already.
     """
     user = None if auditor is None else get_user(session, auditor)
-    rows = [_cells(item.qid, shown_item(session, item)) for item in open_items(session, sample, user)]
+    shown = shown_items(session, sample)
+    rows = [_cells(item.qid, shown[item.qid]) for item in open_items(session, sample, user)]
     try:
         with file.open("x", encoding="utf-8-sig", newline="") as stream:
             writer = csv.writer(stream)
@@ -95,7 +98,7 @@ def read_sheet(
         UnknownName, NotAllowed: The auditor is no user, or may not audit.
         BadSheet: With each line that cannot be taken, its column, and what is allowed there.
     """
-    user = get_user(session, auditor)
+    desk = Desk(session, sample, get_user(session, auditor), clock)
     problems: list[str] = []
     findings: list[AuditFinding] = []
     seen: dict[str, int] = {}
@@ -107,11 +110,12 @@ def read_sheet(
             before = seen.setdefault(row["id"], number)
             if before != number:
                 raise BadFinding(f"column id: {row['id']!r} stands on line {before} already; keep one of the two")
-            findings.append(record_finding(session, sample, row["id"], user, said, clock))
-        except NotAllowed:
-            raise
+            findings.append(desk.record(row["id"], said))
         except InterplayError as error:
             problems.append(f"line {number}: {error}")
+            if len(problems) == _MOST_PROBLEMS:
+                problems.append(f"the lines after line {number} were not read")
+                break
     if problems:
         raise BadSheet(file, problems)
     return findings

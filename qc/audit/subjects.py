@@ -28,10 +28,13 @@ class NoSubject(InterplayError):
 
 @dataclass(frozen=True)
 class Member:
-    """A question of a subject. `shown` holds `question`, `choices`, `answer` and `media` for people to read."""
+    """A question of a subject: a revision of this project, or what it shows.
+
+    `shown` holds `question`, `choices`, `answer` and `media` for people to read; nothing where there is a revision.
+    """
 
     qid: str
-    shown: dict[str, Any]
+    shown: dict[str, Any] = field(default_factory=dict)
     revision_id: str | None = None
 
 
@@ -101,7 +104,7 @@ def _release(workspace: Workspace, name: str, version: str) -> Subject:
     with workspace.database.reading() as session:
         release = get_release(session, name, version)
         held = members_of(session, release)
-    members = [Member(one.item.name, shown_of(one.revision.as_question()), one.revision.id) for one in held]
+    members = [Member(one.item.name, revision_id=one.revision.id) for one in held]
     sha256 = content_sha256(one.revision.content_hash for one in held)
     return Subject(f"{name} {version}", sha256, members, release.id)
 
@@ -109,7 +112,12 @@ def _release(workspace: Workspace, name: str, version: str) -> Subject:
 def _export(workspace: Workspace, folder: Path) -> Subject:
     manifest = open_export(folder).manifest
     known = _known_revisions(workspace, manifest.rows)
-    members = [Member(row.qid, shown_of(row.question), known.get((row.qid, row.revision))) for row in manifest.rows]
+    members = [
+        Member(row.qid, revision_id=known[row.qid, row.revision])
+        if (row.qid, row.revision) in known
+        else Member(row.qid, shown_of(row.question))
+        for row in manifest.rows
+    ]
     return Subject(manifest.title, content_sha256(row.revision for row in manifest.rows), members)
 
 

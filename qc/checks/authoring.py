@@ -2,12 +2,12 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
 from core.content import Modality, TextPart
 from core.errors import UnknownName
-from core.question import Question, QuestionKind, choice_label
+from core.question import Question, QuestionKind, Step, choice_label
 from core.taxonomy import load_taxonomy
 from qc.checks import Finding, Subject, error, warning
 
@@ -17,6 +17,11 @@ STANDS_OUT_CHARACTERS = 20
 # An answer this short (a digit, a letter) occurs in any text by chance; only an announced one is a leak.
 LEAK_MIN_CHARACTERS = 3
 LEAK_MIN_CHARACTERS_HAN = 2
+_SAID_ANYWHERE = frozenset({"yes", "true", "false"})
+# In "A dog", not in "A and B".
+_ARTICLE = re.compile(r"\b(?:[Aa]n?(?!\s+(?:and|or)\b)|[Tt]he)\s+(?=[a-z])")
+# Signs and decimal points stand beside digits, and a hyphen without letters on both sides may be a minus.
+_SENSELESS = re.compile(r"(?<!\d)[\s'’\".,;:()?。，；：、（）？“”‘’]+(?!\d)|(?<=[^\W\d]{2})[-–](?=[^\W\d]{2})")
 _ANNOUNCED = re.compile(
     r"\b(?:answer|solution|hint|key)\b\W{0,3}(?:\w+\s){0,4}?(?:is\b\s?:?|:|=)\s*"
     r"|(?:答案|正确选项|提示)[^。\n]{0,8}?(?:是:?|为:?|:)\s*",
@@ -24,6 +29,10 @@ _ANNOUNCED = re.compile(
 )
 # A capital that stands alone; "A dog" begins with an article.
 _LABEL = re.compile(r"[\s\"'(\[]*([A-Z])(?!\w|'\w)(?! [a-z])")
+# "Answer: yes or no" tells what can be answered, and not which is right.
+_ALTERNATIVES = re.compile(
+    r"[\"'\])]*\s*(?:/|(?:[,，、][^.。?？!！\n]{1,200}?)?(?:\bor\b|还是|或(?!许)))", re.IGNORECASE
+)
 _SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
 # `<image_1>` as authors also write it: `<Image 1>`, `＜image1＞`.
 _PLACEHOLDER_LIKE = re.compile(r"[<＜]\s*(image|audio|video)[\s_-]*0*(\d{1,4})\s*[>＞]", re.IGNORECASE)
@@ -64,25 +73,35 @@ def placeholders(subject: Subject) -> Iterable[Finding]:
 
 
 def distinct_choices(subject: Subject) -> Iterable[Finding]:
-    """No two choices may say the same."""
-    seen: dict[str, int] = {}
+    """No two choices may say the same; nearly the same (but for articles, spaces and punctuation) is a warning."""
+    same: dict[str, int] = {}
+    alike: dict[str, int] = {}
     for place, choice in enumerate(subject.question.choices):
-        text = normalise(choice.text)
-        if text in seen:
-            labels = f"{choice_label(seen[text])} and {choice_label(place)}"
+        first = same.setdefault(normalise(choice.text), place)
+        like = alike.setdefault(_bare(choice.text), place)
+        if first != place:
+            labels = f"{choice_label(first)} and {choice_label(place)}"
             yield error("duplicate_choices", f"choices {labels} both say {choice.text!r}")
-        seen.setdefault(text, place)
+        elif like != place:
+            labels, other = f"{choice_label(like)} and {choice_label(place)}", subject.question.choices[like].text
+            yield warning("duplicate_choices", f"choices {labels} say nearly the same: {other!r} and {choice.text!r}")
 
 
 def answer_not_in_text(subject: Subject) -> Iterable[Finding]:
-    """The prompt must not announce the answer, nor hold it as a phrase while it holds no other choice."""
+    """The prompt must not announce the answer, nor hold it as a phrase while it holds no other choice.
+
+    Nor may one step hold the answer of another: all of them are asked at once.
+    """
     question = subject.question
+    yield from _steps_that_tell(question.steps)
     text = _one_line(" ".join(part.text for part in question.prompt if isinstance(part, TextPart)))
     labels = {choice_label(index) for index in question.answer.correct}
     answers = _answers(question)
     for found in _ANNOUNCED.finditer(text):
         rest = text[found.end() :]
         label = _LABEL.match(rest)
+        if label and _ALTERNATIVES.match(rest[label.end() :]):
+            continue
         said = sorted(answer for answer in answers if _begins(rest.casefold(), answer))
         if said or (label and label[1] in labels):
             yield error("answer_leaked", f"the prompt announces the answer {said[-1] if said else rest[:1]!r}")
@@ -140,6 +159,11 @@ def _one_line(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).split())
 
 
+def _bare(text: str) -> str:
+    """A choice without what seldom changes its sense; as it is where nothing else is left."""
+    return _SENSELESS.sub("", _ARTICLE.sub("", _one_line(text)).casefold()) or normalise(text)
+
+
 def _alike(first: str, second: str) -> bool:
     matcher = SequenceMatcher(None, first, second, autojunk=False)
     return matcher.quick_ratio() >= SAME_QUESTION_RATIO <= matcher.ratio()
@@ -153,13 +177,26 @@ def _answers(question: Question) -> set[str]:
 
 
 def _is_telling(answer: str) -> bool:
+    if answer in _SAID_ANYWHERE:
+        return False
     return len(answer) >= (LEAK_MIN_CHARACTERS if answer.isascii() else LEAK_MIN_CHARACTERS_HAN)
 
 
+def _steps_that_tell(steps: Sequence[Step]) -> Iterable[Finding]:
+    asks = [normalise(step.ask) for step in steps]
+    for number, step in enumerate(steps):
+        answers = sorted(filter(_is_telling, map(normalise, step.answer.accepted)))
+        for place, ask in enumerate(asks):
+            held = next((answer for answer in answers if place != number and _holds(ask, answer)), None)
+            if held is not None:
+                told = f"step {place + 1} holds the answer of step {number + 1}, {held!r}"
+                yield warning("answer_leaked", told)
+
+
 def _begins(text: str, answer: str) -> bool:
-    """Whether a text begins with an answer as a whole: not 2 in 2.5, nor bee in beer."""
+    """Whether a text begins with an answer as a whole (not 2 in 2.5, nor bee in beer) that is not one of several."""
     rest = text.lstrip(" \"'([")
-    if not rest.startswith(answer) or not answer:
+    if not rest.startswith(answer) or not answer or _ALTERNATIVES.match(rest[len(answer) :]):
         return False
     return not answer[-1].isascii() or re.match(r"\w|[.,:]\d", rest[len(answer) :]) is None
 

@@ -8,7 +8,9 @@ from sqlmodel import Session, col, select
 
 from core.content import Message, TextPart
 from core.errors import InterplayError
+from core.taxonomy import Language
 from evaluation.prompts import render
+from qc.audit.subjects import shown_of
 from qc.review.blind import Background, CaseView, ReviewView, Stage, answer_full, answer_partial, open_case, open_review
 from qc.review.gold import add_gold, gold_items, gold_score, retire_gold
 from qc.review.opinions import Comment, Opinion, decide_case, give_review
@@ -29,6 +31,7 @@ MaintainerOption = Annotated[str, typer.Option("--by", help="Your user name; you
 DecisionOption = Annotated[Decision, typer.Option(help="What you decide.")]
 ReasonOption = Annotated[list[str] | None, typer.Option("--reason", help="A reason code; see 'qc reasons'; repeat.")]
 ItemArgument = Annotated[str, typer.Argument(help="Item name.")]
+LanguageOption = Annotated[Language, typer.Option(help="Language of the instructions.")]
 
 
 class NoTask(InterplayError):
@@ -45,7 +48,7 @@ def next_command(
     case: Annotated[
         bool, typer.Option("--open-case", help="A case that a check of round 1 or 2 left open, instead of a review.")
     ] = False,
-    language: Annotated[str, typer.Option(help="Language of the instructions: en or zh.")] = "en",
+    language: LanguageOption = "en",
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
@@ -69,7 +72,7 @@ def answer(
     by: ByOption,
     text: Annotated[str | None, typer.Option("--answer", help="Your answer, written as a model is told to.")] = None,
     cannot_tell: Annotated[bool, typer.Option("--cannot-tell", help="What is shown is not enough to answer.")] = False,
-    language: Annotated[str, typer.Option(help="Language of the instructions: en or zh.")] = "en",
+    language: LanguageOption = "en",
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
@@ -275,11 +278,12 @@ def _waiting_document(one: Waiting, names: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _view_lines(view: ReviewView | CaseView, language: str) -> list[str]:
+def _view_lines(view: ReviewView | CaseView, language: Language) -> list[str]:
     head = f"{view.item} (yours until {view.expires_at:%Y-%m-%d %H:%M} UTC)"
     lines = [f"{head}: {view.stage.value}" if isinstance(view, ReviewView) else f"{head}: round {view.round}"]
     lines.append(view.instruction.text(language))
     if isinstance(view, CaseView):
+        lines.append(f"Evidence: interplay qc show {view.item}")
         return [*lines, "", *_message_lines(render(view.background.question)[0]), *_background_lines(view.background)]
     lines += ["", *_message_lines(view.shown.message)]
     if view.revealed is None:
@@ -302,10 +306,10 @@ def _message_lines(message: Message) -> list[str]:
 
 
 def _background_lines(background: Background) -> list[str]:
-    question = background.question.model_dump(
-        mode="json", include={"answer", "steps", "required"}, exclude_defaults=True
-    )
-    lines = [f"{name}: {value}" for name, value in question.items()]
+    question = background.question
+    lines = [f"answer: {line}" for line in shown_of(question)["answer"].splitlines()]
+    lines += [f"rubric of step {place}: {step.rubric}" for place, step in enumerate(question.steps, 1) if step.rubric]
+    lines.append(f"required: {', '.join(sorted(question.required))}")
     lines += [f"note on {name}: {value}" for name, value in background.notes.items()]
     for verdict in background.verdicts:
         words = _joined([", ".join(verdict.reason_codes), verdict.comment])

@@ -12,11 +12,12 @@ from core.ids import Clock, utc_now
 from core.provenance import content_hash
 from evaluation.metrics import wilson
 from qc.review.verdicts import checked_codes
+from qc.review.waiting import cases_seen
 from warehouse import events
 from warehouse.items import current_revision, find_item, get_item
 from warehouse.people import Role, get_user, require_role
-from warehouse.tables import Decision, GoldItem, Item, ItemRevision, ItemState, Review, User, Verdict
-from warehouse.verdicts import names_of, own_items, verdicts_on
+from warehouse.tables import Decision, GoldItem, Item, ItemRevision, ItemState, Review, User
+from warehouse.verdicts import judged_revisions, own_items, verdicts_on
 
 # Every so many tasks of a reviewer one is gold.
 GOLD_EVERY = 10
@@ -30,6 +31,10 @@ class NotDecided(InterplayError):
 
 class GoldExists(InterplayError):
     """A revision is gold already."""
+
+
+class NotGold(InterplayError):
+    """A revision was to be gold no more that is none."""
 
 
 class GoldScore(Frozen):
@@ -88,14 +93,15 @@ def retire_gold(session: Session, name: str, *, by: str, clock: Clock = utc_now)
     """Give a gold item to nobody any more; what it measured stays.
 
     Raises:
-        UnknownName: No such user, item, or no such gold item.
+        UnknownName: No such user or item.
         NotAllowed: Not a maintainer, or not active.
+        NotGold: It is not gold.
     """
     require_role(get_user(session, by), Role.MAINTAINER)
     _, revision = _revision_named(session, name)
     gold = session.get(GoldItem, revision.id)
     if gold is None or not gold.active:
-        raise NotDecided(f"{name!r} is not gold; 'qc review gold list' shows what is")
+        raise NotGold(f"{name!r} is not gold; 'qc review gold list' shows what is")
     gold.active = False
     events.record(session, by, "gold_item", revision.id, "retire", clock)
     session.flush()
@@ -121,40 +127,53 @@ def gold_items(session: Session, *, by: str) -> list[tuple[str, GoldItem]]:
 
 def gold_score(session: Session) -> tuple[GoldScore, ...]:
     """How well each reviewer who judged gold items did, by name."""
+    judged: dict[str, list[bool]] = defaultdict(list)
+    for reviewer, is_right in judged_gold(session):
+        judged[reviewer].append(is_right)
+    return tuple(_score(reviewer, judged[reviewer]) for reviewer in sorted(judged))
+
+
+def judged_gold(session: Session) -> list[tuple[str, bool]]:
+    """Who decided on gold items, oldest first, and whether rightly: as is known, and for one of the known reasons."""
     query = (
         select(Review, GoldItem)
         .join(GoldItem, col(Review.revision_id) == col(GoldItem.revision_id))
         .where(col(Review.is_gold), col(Review.finished_at).is_not(None))
+        .order_by(col(Review.finished_at), col(Review.id))
     )
-    judged: dict[str, list[bool]] = defaultdict(list)
-    for review, gold in session.exec(query):
-        judged[review.reviewer].append(_is_right(review, gold))
-    return tuple(_score(reviewer, judged[reviewer]) for reviewer in sorted(judged))
+    return [
+        (
+            review.reviewer,
+            review.decision == gold.decision
+            and (not gold.reason_codes or bool(set(gold.reason_codes) & set(review.reason_codes))),
+        )
+        for review, gold in session.exec(query)
+    ]
 
 
 def gold_due(session: Session, user: User, every: int = GOLD_EVERY) -> str | None:
     """The revision that is the reviewer's next task, if that is to be gold: each `every`-th that they finish.
 
-    Never of an item that they had a hand in or judged. One that they began comes first; else the order is theirs alone
-    and always the same.
+    Never of an item that they had a hand in, judged, or took as an open case, and never for a maintainer, who can list
+    the gold items. One that they began comes first; else the order is theirs alone and always the same.
     """
+    if Role.MAINTAINER in user.roles:
+        return None
     finished = select(func.count()).select_from(Review).where(Review.reviewer == user.name)
     if (session.exec(finished.where(col(Review.finished_at).is_not(None))).one() + 1) % every:
         return None
-    names = names_of(session, user.name)
-    judged = select(Verdict.revision_id).where(col(Verdict.by_person), col(Verdict.decider).in_(names))
     met = select(Review.revision_id).where(
         Review.reviewer == user.name, col(Review.finished_at).is_not(None) | col(Review.is_gold).is_(False)
     )
     known = select(ItemRevision.item_id).where(
-        col(ItemRevision.id).in_(judged)
+        col(ItemRevision.id).in_(judged_revisions(session, user.name))
         | col(ItemRevision.id).in_(met)
         | col(ItemRevision.item_id).in_(own_items(session, user.name))
     )
     begun = select(Review.revision_id).where(Review.reviewer == user.name, col(Review.is_gold))
     begun_ids = set(session.exec(begun))
     query = select(GoldItem.revision_id).join(ItemRevision).where(col(GoldItem.active))
-    offered = session.exec(query.where(col(ItemRevision.item_id).not_in(known)))
+    offered = set(session.exec(query.where(col(ItemRevision.item_id).not_in(known)))) - cases_seen(session, user)
     return min(offered, key=lambda one: (one not in begun_ids, content_hash([one, user.name])), default=None)
 
 
@@ -164,11 +183,6 @@ def _revision_named(session: Session, name: str) -> tuple[Item, ItemRevision]:
         return session.get_one(Item, revision.item_id), revision
     item = get_item(session, name)
     return item, current_revision(session, item)
-
-
-def _is_right(review: Review, gold: GoldItem) -> bool:
-    a_reason = not gold.reason_codes or bool(set(gold.reason_codes) & set(review.reason_codes))
-    return review.decision == gold.decision and a_reason
 
 
 def _score(reviewer: str, judged: list[bool]) -> GoldScore:

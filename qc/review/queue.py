@@ -10,12 +10,21 @@ from core.provenance import content_hash
 from qc.review.blind import hidden_modality
 from qc.review.gold import GOLD_EVERY, gold_due
 from qc.review.places import ReviewEnded, case_place, review_place
-from qc.review.waiting import OPEN_CASE, REVIEW, Waiting, open_cases, revision_of, task_id_of, waiting_for_review
+from qc.review.waiting import (
+    OPEN_CASE,
+    REVIEW,
+    Waiting,
+    cases_seen,
+    open_cases,
+    revision_of,
+    task_id_of,
+    waiting_for_review,
+)
 from warehouse.assignments import finish, take
 from warehouse.lifecycle import lock_item
 from warehouse.people import Role, get_user, require_role
-from warehouse.tables import Assignment, AssignmentState, Item, ItemRevision, Review, User, Verdict
-from warehouse.verdicts import names_of, own_items
+from warehouse.tables import Assignment, AssignmentState, Item, ItemRevision, Review, User
+from warehouse.verdicts import judged_revisions, own_items
 
 # A long film is watched twice, once with a modality hidden.
 REVIEW_LEASE = timedelta(hours=3)
@@ -34,8 +43,9 @@ class Task(Frozen):
 def take_review(session: Session, reviewer: str, clock: Clock = utc_now, gold_every: int = GOLD_EVERY) -> Task | None:
     """The reviewer's present task of round 3, or the next one that still needs somebody; None when none does.
 
-    Never one that they had a hand in, or judged in any round, because they know the answer then. Disputes come first,
-    the longest-waiting one before; then the oldest revision. Each `gold_every`-th task is a gold item.
+    Never one that they had a hand in, judged in any round, or took as an open case, because they know the answer then.
+    Disputes come first, the longest-waiting one before; then the oldest revision. Each `gold_every`-th task is a gold
+    item.
 
     Raises:
         UnknownName: No such user.
@@ -48,9 +58,9 @@ def take_review(session: Session, reviewer: str, clock: Clock = utc_now, gold_ev
     gold = gold_due(session, user, gold_every)
     if gold is not None:
         return _take_gold(session, user, gold, clock)
-    known = _known_items(session, user)
+    known = _known_items(session, user) | cases_seen(session, user)
     for candidate in waiting_for_review(session, clock):
-        if candidate.item_id not in known and candidate.free_slots:
+        if not {candidate.item_id, candidate.revision_id} & known and candidate.free_slots:
             task = _take_slot(session, user, candidate, clock)
             if task is not None:
                 return task
@@ -96,9 +106,12 @@ def release_task(session: Session, assignment_id: str, reviewer: str, clock: Clo
 
     Raises:
         UnknownName: No such user.
+        NotAllowed: Not a reviewer, or not active.
         LeaseLost: It is not the reviewer's any more.
     """
-    finish(session, assignment_id, get_user(session, reviewer).id, AssignmentState.RELEASED, clock)
+    user = get_user(session, reviewer)
+    require_role(user, Role.REVIEWER)
+    finish(session, assignment_id, user.id, AssignmentState.RELEASED, clock)
 
 
 def _at_the_desk(session: Session, reviewer: str) -> User:
@@ -134,13 +147,10 @@ def _leases(session: Session, user: User, kinds: tuple[str, ...], clock: Clock) 
 
 def _known_items(session: Session, user: User) -> set[str]:
     """Items of which the user made or wrote something, or has judged the current revision."""
-    judged = select(Verdict.revision_id).where(
-        col(Verdict.by_person), col(Verdict.decider).in_(names_of(session, user.name))
-    )
     finished = select(Review.revision_id).where(Review.reviewer == user.name, col(Review.finished_at).is_not(None))
     query = select(Item.id).where(
         col(Item.id).in_(own_items(session, user.name))
-        | col(Item.current_revision_id).in_(judged)
+        | col(Item.current_revision_id).in_(judged_revisions(session, user.name))
         | col(Item.current_revision_id).in_(finished)
     )
     return set(session.exec(query))

@@ -19,6 +19,10 @@ REVIEWERS_TO_SETTLE = 2
 REVIEWERS_AT_MOST = 3
 
 
+class NotLeftOpen(InterplayError):
+    """A person was to pass an item through a round that no check of that round left open."""
+
+
 class NotStuck(InterplayError):
     """A maintainer was to decide what reviewers can still settle, or what waits for no decision."""
 
@@ -35,12 +39,12 @@ def give_verdict(
 ) -> tuple[Verdict, Item]:
     """Store a reviewer's verdict on an item's current revision and, when it settles the round, move the item.
 
-    In rounds 1 and 2 a person decides what the check left open, alone.
+    In rounds 1 and 2 a person decides what the check left open, alone; to return or reject an item, they need no check.
 
     Raises:
         UnknownName: No such item, user or reason code.
         NotAllowed: Not a reviewer, or not active.
-        OwnItem, WrongRound: As they say.
+        OwnItem, WrongRound, NotLeftOpen, AlreadyJudged: As they say.
         ReasonMissing: A return or rejection without a reason code.
     """
     require_role(get_user(session, reviewer), Role.REVIEWER)
@@ -50,7 +54,13 @@ def give_verdict(
     judgement = Judgement(round_number, reviewer, True, decision, codes, comment=comment)
     verdict = record_verdict(session, revision, judgement, clock)
     session.flush()
-    settled = _settling(verdicts_on(session, revision.id, round_number)) if round_number == 3 else verdict
+    given = verdicts_on(session, revision.id, round_number)
+    if round_number != 3 and decision is Decision.PASS and not _is_left_open(given):
+        raise NotLeftOpen(
+            f"item {item.name!r}: the check of round {round_number} left nothing open that a person could pass; "
+            f"run it with 'interplay qc run --round {round_number}'"
+        )
+    settled = _settling(given) if round_number == 3 else verdict
     # The same verdict given twice finds its round settled already, which is no mistake.
     if settled is not None and item.state is ROUND_NEEDS[round_number]:
         item = settle_round(session, revision, settled, clock)
@@ -118,6 +128,12 @@ def reviewers_needed(decisions: Sequence[Decision]) -> int:
     votes = Counter(decision for decision in decisions if decision is not Decision.UNKNOWN)
     missing = REVIEWERS_TO_SETTLE - max(votes.values(), default=0)
     return missing if 0 < missing <= REVIEWERS_AT_MOST - len(decisions) else 0
+
+
+def _is_left_open(verdicts: Sequence[Verdict]) -> bool:
+    """Whether the last word of a check in a round is `unknown`."""
+    by_checks = [verdict.decision for verdict in verdicts if not verdict.by_person]
+    return by_checks[-1:] == [Decision.UNKNOWN]
 
 
 def _settling(verdicts: Sequence[Verdict]) -> Verdict | None:

@@ -1,4 +1,4 @@
-"""Who waits for what: revisions for reviewers, disagreements for a maintainer, open cases for one person."""
+"""What waits for whom: revisions for reviewers, what they cannot settle for a maintainer, open cases for one person."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from core.ids import Clock, utc_now
 from qc.review.verdicts import reviewers_needed
-from warehouse.tables import Assignment, AssignmentState, Decision, Item, ItemRevision, Verdict
+from warehouse.tables import Assignment, AssignmentState, Decision, Item, ItemRevision, User, Verdict
 from warehouse.verdicts import ROUND_NEEDS
 
 REVIEW = "review"
@@ -85,7 +85,7 @@ def open_cases(session: Session, clock: Clock = utc_now, item_id: str | None = N
     """Revisions that the check of round 1 or 2 left open, the oldest first; one person decides each."""
     found: list[Waiting] = []
     for number in (1, 2):
-        left_open = _left_open(session, number)
+        left_open = _left_open(session, number, item_id)
         found += [
             replace(one, since=left_open[one.revision_id])
             for one in _standing(session, number, OPEN_CASE, clock, item_id)
@@ -94,25 +94,28 @@ def open_cases(session: Session, clock: Clock = utc_now, item_id: str | None = N
     return sorted(found, key=lambda one: (one.since, one.revision_id))
 
 
-def disagreements(session: Session, clock: Clock = utc_now) -> list[Waiting]:
-    """Revisions on which reviewers differ: those that `waits_for_maintainer`, and those that get a third reviewer."""
-    return [one for one in waiting_for_review(session, clock) if one.is_disputed]
+def cases_seen(session: Session, user: User) -> set[str]:
+    """Revisions that somebody took as an open case, decided or not: they were shown the key, and answer none blind."""
+    taken = select(Assignment.task_id).where(Assignment.user_id == user.id, Assignment.task_kind == OPEN_CASE)
+    return set(map(revision_of, session.exec(taken)))
 
 
-def _left_open(session: Session, number: int) -> dict[str, datetime]:
+def _left_open(session: Session, number: int, item_id: str | None) -> dict[str, datetime]:
     """Revisions whose last verdict by a check is `unknown`, with its moment."""
     query = (
-        select(Verdict)
+        select(Verdict.revision_id, Verdict.decision, Verdict.created_at)
         .where(Verdict.round == number, col(Verdict.by_person).is_(False))
-        .where(col(Verdict.revision_id).in_(_revisions_before(number)))
+        .where(col(Verdict.revision_id).in_(_revisions_before(number, item_id)))
         .order_by(col(Verdict.created_at), col(Verdict.id))
     )
-    last = {verdict.revision_id: verdict for verdict in session.exec(query)}
-    return {key: verdict.created_at for key, verdict in last.items() if verdict.decision is Decision.UNKNOWN}
+    last = {revision_id: (decision, moment) for revision_id, decision, moment in session.exec(query)}
+    return {key: moment for key, (decision, moment) in last.items() if decision is Decision.UNKNOWN}
 
 
-def _revisions_before(number: int) -> SelectOfScalar[str | None]:
-    return select(col(Item.current_revision_id)).where(Item.state == ROUND_NEEDS[number])
+def _revisions_before(number: int, item_id: str | None) -> SelectOfScalar[str | None]:
+    """The current ones that stand before a round; only that item's, if one is named."""
+    query = select(col(Item.current_revision_id)).where(Item.state == ROUND_NEEDS[number])
+    return query if item_id is None else query.where(Item.id == item_id)
 
 
 def _standing(session: Session, number: int, kind: str, clock: Clock, item_id: str | None) -> list[Waiting]:
@@ -125,7 +128,7 @@ def _standing(session: Session, number: int, kind: str, clock: Clock, item_id: s
     given = (
         select(Verdict)
         .where(Verdict.round == number, col(Verdict.by_person).is_(True))
-        .where(col(Verdict.revision_id).in_(_revisions_before(number)))
+        .where(col(Verdict.revision_id).in_(_revisions_before(number, item_id)))
         .order_by(col(Verdict.created_at), col(Verdict.id))
     )
     held = select(Assignment.task_id, Assignment.user_id).where(
@@ -133,7 +136,6 @@ def _standing(session: Session, number: int, kind: str, clock: Clock, item_id: s
     )
     if item_id is not None:
         rows = rows.where(Item.id == item_id)
-        given = given.join(ItemRevision).where(ItemRevision.item_id == item_id)
     opinions: dict[str, list[Verdict]] = defaultdict(list)
     for verdict in session.exec(given):
         opinions[verdict.revision_id].append(verdict)

@@ -21,7 +21,6 @@ from qc.stopping import Gate, further_calls
 from warehouse.tables import Decision
 
 Decided = Literal["keep", "stop", "person"]
-Solved = Mapping[str, NDArray[np.bool_]]
 
 PASSED = "passed"
 # Of the pooled test and of MMMU-Pro's rule.

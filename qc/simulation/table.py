@@ -60,6 +60,7 @@ class RuleRow(Frozen):
         impossible: Impossible items that are.
         kept: Sound items that are kept in the end (the yield).
         contamination: Kept items that are not sound.
+        needless: Kept items that do not need every modality: the part of the contamination that each rule looks for.
         to_person: Items sent to a person.
         calls: Mean for each item.
         calls_sound: Mean for each sound item.
@@ -74,6 +75,7 @@ class RuleRow(Frozen):
     impossible: Share
     kept: Share
     contamination: Share
+    needless: Share
     to_person: Share
     calls: Measure
     calls_sound: Measure
@@ -131,6 +133,7 @@ def rule_row(name: str, answers: Answers, endings: Sequence[Ending]) -> RuleRow:
         impossible=Share.of(found, answers.of(TruthClass.IMPOSSIBLE)),
         kept=Share.of(kept, sound),
         contamination=Share.of(~sound, kept),
+        needless=Share.of(needless, kept),
         to_person=Share.of(asked, np.ones_like(asked)),
         calls=_mean(calls),
         calls_sound=_mean(calls[sound]),

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sqlmodel import SQLModel, select
+from sqlmodel import Session, SQLModel, select
 
 from annotation_ui.authoring import import_items
 from core.provenance import canonical_json
@@ -23,12 +23,14 @@ from curation.manifest import read_manifest
 from interplay import demo_media
 from interplay.demo_source import GALLERY, SETTINGS
 from qc.ground_truth import Family, TruthClass, generate, write_items
-from qc.review import give_verdict
+from qc.review.verdicts import give_verdict
 from warehouse.facts import FACT_KINDS
+from warehouse.items import current_revision, get_item
 from warehouse.people import Role, add_user
 from warehouse.release.build import Recipe, build_release
 from warehouse.release.seal import SealOrder, seal_release
 from warehouse.tables import Decision, Item, ItemRevision, Material, Release, Run, User
+from warehouse.verdicts import Judgement, record_verdict
 from warehouse.workspace import Workspace, init_project, open_workspace
 
 SCRIPT = Path(sys.executable).with_name("interplay")
@@ -183,8 +185,22 @@ def _texts(rows: list[dict[str, Any]], names: dict[str, str]) -> list[str]:
 
 
 @pytest.fixture(scope="session")
+def leave_open() -> Callable[[Session, str, int], None]:
+    """Say for the check of a round that it cannot decide on an item, so that a person may."""
+
+    def leave(session: Session, name: str, number: int) -> None:
+        revision = current_revision(session, get_item(session, name))
+        record_verdict(session, revision, Judgement(number, "tests@1", False, Decision.UNKNOWN))
+
+    return leave
+
+
+@pytest.fixture(scope="session")
 def _furnished(
-    small_source: Path, small_project: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
+    small_source: Path,
+    small_project: Callable[[Path], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+    leave_open: Callable[[Session, str, int], None],
 ) -> Path:
     """A project with a sealed release of two items, one item submitted and one returned, made without any model."""
     root = small_project(tmp_path_factory.mktemp("furnished") / "project")
@@ -197,6 +213,8 @@ def _furnished(
         for item, rounds in (("gt5-0000", "1233"), ("gt5-0001", "1233")):
             for number, reviewer in zip(map(int, rounds), ("rob", "rob", "rob", "rie"), strict=True):
                 with workspace.database.session() as session:
+                    if number < 3:
+                        leave_open(session, item, number)
                     give_verdict(session, item, number, reviewer, Decision.PASS)
         with workspace.database.session() as session:
             give_verdict(session, "gt6-0000", 1, "rob", Decision.RETURN, ["ambiguous"])

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from interplay.cli import main
+from warehouse.workspace import open_workspace
 
 DISK_BYTES = 12 << 20
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="makes a disk of its own, as Linux lets one")
@@ -195,10 +196,13 @@ def test_an_impossible_wish_is_one_line_and_changes_nothing(say, furnished, cont
     assert contents_of(furnished) == before
 
 
-def test_an_illegal_step_becomes_legal_when_its_turn_comes(say, furnished, kept):
+def test_an_illegal_step_becomes_legal_when_its_turn_comes(say, furnished, leave_open):
     third = ("qc", "verdict", "gt5-0002", "--decision", "pass", "--by", "rob", "--project", furnished)
     assert say(*third).code == 2
     for number in (1, 2):
+        assert "run it with 'interplay qc run" in say(*third, "--round", number).line
+        with open_workspace(furnished) as workspace, workspace.database.session() as session:
+            leave_open(session, "gt5-0002", number)
         assert say(*third, "--round", number).code == 0
     assert "the item is round2_passed" in say(*third).out
     kept_but_for_its_state = say("item", "list", "--state", "round2_passed", "--json", "--project", furnished).out

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from qc.review import give_verdict
+from qc.review.verdicts import give_verdict
 from warehouse.inspection import inspect_blobs
 from warehouse.items import revisions_in
 from warehouse.people import Role, add_user

@@ -1,18 +1,26 @@
 """Items of exact need in a project, and a panel of simulated families to judge them."""
 
+import hashlib
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from annotation_ui.authoring import import_items
+from core.content import MediaRef, Modality, parse_prompt
+from core.question import AnswerKey, Choice, Question, QuestionKind
 from evaluation.models.catalogue import ModelSpec
 from evaluation.models.sim.grammar import Sight
 from interplay.demo_media import materials
+from qc.audit.findings import Desk, Said, open_items, record_finding
 from qc.ground_truth import Family, GroundTruthItem, TruthClass, generate, write_items
 from qc.rounds import Panel
+from warehouse.audits import items_of
 from warehouse.items import get_item
-from warehouse.people import Role, add_user
+from warehouse.people import Role, add_user, get_user
+from warehouse.release.records import members_of
+from warehouse.tables import AuditAnswer, Item, ItemRevision, ItemState, Release, ReleaseItem, Run
 from warehouse.verdicts import verdicts_on
 from warehouse.workspace import Workspace, open_workspace
 
@@ -135,3 +143,113 @@ def reviewers(bench) -> list[str]:
         add_user(session, "ann", frozenset({Role.ANNOTATOR, Role.REVIEWER}), actor="test")
         add_user(session, "petra", frozenset({Role.PARTICIPANT}), actor="test")
     return names
+
+
+class AuditHouse:
+    """A project with releases of small questions, and people who audit them."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace, self.database = workspace, workspace.database
+        with self.database.session() as session:
+            for name in ("rita", "raj"):
+                add_user(session, name, frozenset({Role.REVIEWER}), actor="test")
+            add_user(session, "max", frozenset({Role.MAINTAINER}), actor="test")
+            add_user(session, "ann", frozenset({Role.ANNOTATOR}), actor="test")
+            run = Run(command="test", fingerprint="0" * 64, host="test", process_id=1)
+            session.add(run)
+        self.run_id = run.id
+
+    @staticmethod
+    def question(number: int, choices: int = 4) -> Question:
+        media = {
+            f"{kind}_1": MediaRef(
+                sha256=hashlib.sha256(f"{kind} {number}".encode()).hexdigest(),
+                media_type=media_type,
+                modality=kind,
+                byte_count=9,
+            )
+            for kind, media_type in (("image", "image/png"), ("audio", "audio/wav"))
+        }
+        return Question(
+            prompt=parse_prompt(f"Question {number}: 哪一个? <image_1> <audio_1>", media),
+            kind=QuestionKind.CHOICE,
+            choices=tuple(Choice(text=f"= {place}") for place in range(choices)),
+            answer=AnswerKey(correct=(number % choices,)),
+            required={"image", "audio"},
+            task_type="human_and_animal_recognition",
+            language="en",
+        )
+
+    def release(self, count: int, version: str = "1.0.0", choices: int = 4, author: str = "writer") -> Release:
+        """A built release `zoo` of accepted items q0000, q0001, ..."""
+        release = Release(name="zoo", version=version, run_id=self.run_id)
+        with self.database.session() as session:
+            session.add(release)
+            for number in range(count):
+                name, question = f"q{number:04}", self.question(number, choices)
+                item = Item(name=name, state=ItemState.ACCEPTED, created_by=author)
+                session.add(item)
+                session.flush()
+                revision = ItemRevision(
+                    item_id=item.id,
+                    number=1,
+                    question=question.model_dump(mode="json"),
+                    content_hash=question.content_hash,
+                    author=author,
+                )
+                session.add(revision)
+                session.flush()
+                item.current_revision_id = revision.id
+                session.add(ReleaseItem(release_id=release.id, revision_id=revision.id, split="test", position=number))
+        return release
+
+    def revise(self, session, item: Item, author: str) -> None:
+        """Another revision, which the release does not hold."""
+        revision = ItemRevision(item_id=item.id, number=2, question={}, content_hash="0" * 64, author=author)
+        session.add(revision)
+
+    @staticmethod
+    def copy(session, release: Release, version: str, count: int) -> None:
+        """A release of another version with the first items of this one."""
+        other = Release(name=release.name, version=version, run_id=release.run_id)
+        session.add(other)
+        for member in members_of(session, release)[:count]:
+            row = ReleaseItem(release_id=other.id, revision_id=member.revision.id, split="test", position=0)
+            session.add(row)
+
+    def doubt(self, sample) -> None:
+        """Another auditor is not sure of the first item of a sample."""
+        with self.database.session() as session:
+            said = Said(AuditAnswer.YES, AuditAnswer.UNSURE)
+            record_finding(session, sample, items_of(session, sample)[0].qid, get_user(session, "raj"), said)
+
+    def fill(self, sample, failures: int = 0, by: str = "rita", needs: str = "no", upto: int | None = None) -> None:
+        """Findings on all (or the first) items of a sample that are open: this many fail, the rest needs all."""
+        with self.database.session() as session:
+            user = get_user(session, by)
+            desk = Desk(session, sample, user)
+            for place, item in enumerate(open_items(session, sample, user)[:upto]):
+                fails = place < failures
+                said = Said(
+                    AuditAnswer.YES,
+                    AuditAnswer(needs) if fails else AuditAnswer.YES,
+                    frozenset({Modality.IMAGE}) if fails and needs == "no" else frozenset(),
+                )
+                desk.record(item.qid, said)
+
+
+@pytest.fixture
+def house(workspace) -> AuditHouse:
+    return AuditHouse(workspace)
+
+
+@pytest.fixture
+def any_house(workspace, database) -> AuditHouse:
+    """The same on each kind of database."""
+    return AuditHouse(replace(workspace, database=database))
+
+
+@pytest.fixture
+def new_house(new_bench):
+    """Further projects of that kind, by name."""
+    return lambda name: AuditHouse(new_bench(name).workspace)

@@ -5,6 +5,8 @@ import io
 import json
 import re
 import shlex
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -131,6 +133,20 @@ def test_the_same_findings_make_one_certificate_and_new_ones_another(house):
     assert [one.failures for one in stored(house)] == [0, 1]
     with house.database.reading() as session:
         assert standing_certificate(session, sample.subject_sha256).id == second.id
+
+
+def test_eight_who_certify_at_once_make_one_certificate(any_house):
+    any_house.release(20)
+    any_house.fill(draw(any_house, 5))
+    start = threading.Barrier(8)
+
+    def run(_number):
+        start.wait(timeout=60)
+        return certify(any_house.workspace, "zoo", "1.0.0").certificate.id
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(run, range(8))) == {one.id for one in stored(any_house)}
+    assert len(stored(any_house)) == 1
 
 
 def test_an_extended_sample_says_so_and_the_smaller_certificate_stands_meanwhile(house):
@@ -268,42 +284,39 @@ def test_table_1_shows_what_people_found(house, tmp_path):
     assert cells() == ["100.0% [92.9, 100.0] (50/50)", "98.0% [89.4, 99.9] (49/50)"]
 
 
-def test_a_model_that_answers_without_looking_raises_the_alarm(house, tmp_path, call):
+def test_models_at_chance_raise_no_alarm_and_one_that_answers_without_looking_does(house, tmp_path, call):
     house.release(200)
     assert audited(house, 149).certificate.bound < 0.02
     # 60% where guessing gives 25% means that (.6 - .25) / .75 = 46.7% are solvable; 26% is what guessing gives.
+    at_chance = {"without_audio": 45, "text_only": 52, "options_only": 58}
+    for condition, right in at_chance.items():
+        answers(house, tmp_path, "guesser", condition, right, 200)
+    document = call("certificate zoo 1.0.0 --json")
+    assert (document["alarm"], [one["condition"] for one in document["models"]]) == (False, list(at_chance))
+    assert "alarm" not in call("certificate zoo 1.0.0")
     answers(house, tmp_path, "seer", "text_only", 120, 200)
     answers(house, tmp_path, "seer", "full", 200, 200)
-    answers(house, tmp_path, "guesser", "text_only", 52, 200)
-    found = {(one.model, one.condition): one for one in model_estimates(house.workspace, "zoo", "1.0.0", 0.02)}
-    seer, guesser = found["seer", "text_only"], found["guesser", "text_only"]
-    assert len(found) == 2
+    found = model_estimates(house.workspace, "zoo", "1.0.0", 0.02)
+    *_, seer = found
+    assert [(one.model, one.condition) for one in found] == [
+        *(("guesser", one) for one in at_chance),
+        ("seer", "text_only"),
+    ]
     assert (seer.items, seer.accuracy, seer.chance) == (200, pytest.approx(0.6), pytest.approx(0.25))
     assert seer.solvable == pytest.approx((0.6 - 0.25) / 0.75)
     assert seer.low < seer.solvable < seer.high
-    wanted = [binom.sf(119, 200, 0.25 + 0.02 * 0.75), binom.sf(51, 200, 0.25 + 0.02 * 0.75)]
-    assert [seer.p, guesser.p] == pytest.approx(wanted)
-    assert [seer.p_holm, guesser.p_holm] == pytest.approx(holm(wanted))
-    assert (seer.is_conflict, guesser.is_conflict) == (True, False)
+    wanted = [binom.sf(right - 1, 200, 0.25 + 0.02 * 0.75) for right in (*at_chance.values(), 120)]
+    assert [one.p for one in found] == pytest.approx(wanted)
+    # Holm: the least of four counts four times, the others are not significant anyway.
+    assert seer.p_holm == pytest.approx(4 * wanted[3])
+    assert [one.p_holm for one in found] == pytest.approx(holm(wanted))
     told = call("certificate zoo 1.0.0", code=1)
     assert re.search(r"seer, text_only: 46\.7% \[[\d.]+, [\d.]+\] of 200 items, p <\.001", told)
     assert "alarm: seer solves more under text_only than the certificate leaves" in told
     assert "alarm: guesser" not in told
     document = call("certificate zoo 1.0.0 --json", code=1)
     assert document["alarm"] is True
-    assert [one["conflict"] for one in document["models"]] == [False, True]
-
-
-def test_models_at_chance_raise_no_alarm(house, tmp_path, call):
-    house.release(200)
-    audited(house, 149)
-    for condition, right in (("text_only", 51), ("without_audio", 45), ("options_only", 58)):
-        answers(house, tmp_path, "guesser", condition, right, 200)
-    document = call("certificate zoo 1.0.0 --json")
-    assert (document["alarm"], [one["condition"] for one in document["models"]]) == (
-        False, ["without_audio", "text_only", "options_only"],
-    )  # fmt: skip
-    assert "alarm" not in call("certificate zoo 1.0.0")
+    assert [one["conflict"] for one in document["models"]] == [False, False, False, True]
 
 
 def test_of_a_part_of_the_items_more_may_be_solvable(house, tmp_path):

@@ -5,8 +5,10 @@ import csv
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import event
 from sqlmodel import func, select
 
+import qc.audit.findings
 from core.content import Modality
 from core.errors import UnknownName
 from qc.audit.findings import (
@@ -26,7 +28,17 @@ from warehouse.audits import AuditCounts, counts_of, finished_counts, items_of
 from warehouse.events import history
 from warehouse.guards import ImmutableRow
 from warehouse.people import NotAllowed, get_user
-from warehouse.tables import AuditAnswer, AuditFinding, AuditSample, Decision, Item, Run, Verdict
+from warehouse.tables import (
+    Assignment,
+    AssignmentState,
+    AuditAnswer,
+    AuditFinding,
+    AuditSample,
+    Decision,
+    Item,
+    Run,
+    Verdict,
+)
 from warehouse.verdicts import OwnItem
 
 YES, NO, UNSURE = AuditAnswer.YES, AuditAnswer.NO, AuditAnswer.UNSURE
@@ -156,6 +168,25 @@ def test_two_auditors_never_get_the_same_item(any_house, clock):
         record_finding(session, sample, order[1], get_user(session, "max"), FINE, clock)
     assert take("raj") is None
     assert counts(house, sample) == AuditCounts(drawn=3, audited=3, answers_right=3, needs_all=2, unsure=0)
+
+
+def test_what_somebody_answers_between_the_look_and_the_lease_is_offered_no_more(any_house, clock, monkeypatch):
+    house = any_house
+    house.release(2)
+    sample = draw_sample(house.database, open_subject(house.workspace, "zoo@1.0.0"), 2, "max", clock=clock)
+    first, second = names(house, sample)
+    take = qc.audit.findings.take
+
+    def answered_first(session, *arguments, **more):
+        record_finding(session, sample, first, get_user(session, "raj"), FINE, clock)
+        return take(session, *arguments, **more)
+
+    monkeypatch.setattr(qc.audit.findings, "take", answered_first)
+    with house.database.session() as session:
+        item, assignment = next_audit(session, sample, get_user(session, "rita"), clock)
+        assert item.qid == second
+        live = session.exec(select(Assignment).where(Assignment.state == AssignmentState.LIVE)).all()
+        assert [one.id for one in live] == [assignment.id]
 
 
 def test_nobody_audits_what_they_wrote_or_judged(any_house):
@@ -306,6 +337,24 @@ def test_a_filled_sheet_is_read_once(house, sample, sheet, encoding, delimiter):
     assert counts(house, sample) == AuditCounts(drawn=5, audited=3, answers_right=1, needs_all=1, unsure=1)
 
 
+def test_a_long_sheet_takes_no_more_queries_than_a_short_one(house, zoo, tmp_path):
+    """So that thousands of lines are written and read in seconds."""
+
+    def statements(size: int) -> tuple[int, int]:
+        sample, file = draw_sample(house.database, zoo, size, "max"), tmp_path / f"{size}.csv"
+        asked: list[str] = []
+        count = event.listens_for(house.database.engine, "before_cursor_execute")
+        count(lambda _connection, _cursor, statement, *_: asked.append(statement.split()[0]))
+        with house.database.reading() as session:
+            written = write_sheet(session, sample, file, "rita")
+        rows = [row | {"answer_right": "yes", "needs_all": "yes"} for row in rows_of(file)]
+        looked_up = asked.count("SELECT")
+        assert len(take_sheet(house, sample, fill(file, rows))) == written
+        return looked_up, asked.count("SELECT") - looked_up
+
+    assert statements(2) == statements(12)
+
+
 def test_a_sheet_with_a_bad_line_stores_nothing_and_tells_every_one(house, sample, sheet):
     rows = rows_of(sheet)
     rows[0] |= {"answer_right": "yes", "needs_all": "yes"}
@@ -327,6 +376,15 @@ def test_a_sheet_with_a_bad_line_stores_nothing_and_tells_every_one(house, sampl
     ]
     assert "\n" not in str(caught.value)
     assert counts(house, sample).audited == 0
+
+
+def test_the_sheet_of_something_else_is_not_read_to_its_end(house, sample, sheet):
+    (row, *_) = rows_of(sheet)
+    filled = {"answer_right": "yes", "needs_all": "yes"}
+    fill(sheet, [row | filled | {"id": f"other-{number}"} for number in range(150)])
+    with pytest.raises(BadSheet, match="and 91 more; nothing was stored") as caught:
+        take_sheet(house, sample, sheet)
+    assert caught.value.problems[100:] == ["the lines after line 101 were not read"]
 
 
 def test_a_sheet_that_is_none_is_told(house, sample, tmp_path, sheet):

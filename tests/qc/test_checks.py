@@ -100,6 +100,23 @@ def test_two_choices_that_say_the_same(twice):
     assert (finding.code, finding.message) == ("duplicate_choices", f"choices B and D both say {twice!r}")
 
 
+@pytest.mark.parametrize(
+    "pair", [("a fox", "The fox."), ("a red fox", "red-fox"), ("三只狐狸", "三只 狐狸。"), ("it's (a fox)", "its fox")]
+)
+def test_choices_that_nearly_say_the_same_are_a_warning(pair):
+    (finding,) = run_checks(Subject(question(choices=("a wolf", *pair, "a lynx"))))
+    assert (finding.severity, finding.code) == ("warning", "duplicate_choices")
+    assert finding.message == f"choices B and C say nearly the same: {pair[0]!r} and {pair[1]!r}"
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [("3", "-3", "3.5", "35"), ("A, B", "B", "A", "A and B"), ("x + 1", "x - 1", "x", "x!"), ("<", ">", "=", "?")],
+)
+def test_choices_that_differ_in_a_sign_or_a_label_do_not(choices):
+    assert found(question(choices=choices)) == []
+
+
 class TestLeaks:
     @pytest.mark.parametrize(
         "text",
@@ -511,3 +528,43 @@ def test_a_fingerprint_tells_kinds_of_parts_apart():
     }
     assert len(texts) == 4
     assert QuestionKind.CHOICE.value not in "".join(texts)
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends", "accepted"),
+    [
+        ("Is it a fox? Answer: yes", " or no.", "yes"),
+        ("Is it a fox? Your answer is: 'yes'", "/'no'.", "yes"),
+        ("是狐狸吗？答案：是", "或否", "是"),
+        ("Which animal is it? Answer: fox", ", lynx, or owl.", "fox"),
+        ("Which letter is shown? Answer: A", " or B.", "A"),
+    ],
+)
+def test_what_can_be_answered_is_no_announcement(begins, ends, accepted):
+    assert ERROR_LEAK[0] not in found(open_question(begins + ends, accepted))
+    assert ERROR_LEAK[0] in found(open_question(begins + ", of course.", accepted))
+
+
+def test_nor_is_a_list_of_labels():
+    assert found(question("Which animal? Answer: A, B, C or D.", key=(0,))) == []
+    assert found(question("Which animal? Answer: A, of course.", key=(0,))) == ERROR_LEAK
+
+
+class TestStepsThatTell:
+    def leaks(self, first: str, second: str, *accepted: str) -> list[str]:
+        made = [
+            Step(ask=first, points=4, answer=AnswerKey(accepted=accepted)),
+            Step(ask=second, points=6, answer=AnswerKey(accepted=("7",))),
+        ]
+        asked = question("Look and listen.", kind="multi_step", choices=(), answer=AnswerKey(), steps=made)
+        return [one.message for one in run_checks(Subject(asked)) if one.code == "answer_leaked"]
+
+    def test_the_answer_of_one_step_in_the_words_of_another(self):
+        told = self.leaks("Which animal is it?", "How often does the lynx call?", "bobcat", "Lynx")
+        assert told == ["step 2 holds the answer of step 1, 'lynx'"]
+        assert self.leaks("这是什么动物？", "猞猁叫了几次？", "猞猁") == ["step 2 holds the answer of step 1, '猞猁'"]
+
+    def test_a_number_a_yes_or_the_alternatives_of_the_step_itself_tell_nothing(self):
+        assert self.leaks("How many are there?", "Take 3 of them. What remains?", "3") == []
+        assert self.leaks("Does it call?", "Does it run? Say yes or no.", "yes") == []
+        assert self.leaks("Is it a fox or a lynx?", "How often does it call?", "lynx") == []

@@ -46,7 +46,9 @@ def panel_in_settings(bench, gallery_file):
 
 def commands():
     group = typer.main.get_command(qc.cli.app)
-    return [pytest.param(command, id=name) for name, command in sorted(group.commands.items())]
+    # `review` is a group, with commands and tests of its own.
+    own = {name: command for name, command in group.commands.items() if name != "review"}
+    return [pytest.param(command, id=name) for name, command in sorted(own.items())]
 
 
 @pytest.mark.parametrize("command", commands())
@@ -61,11 +63,15 @@ def test_from_submitted_to_accepted(call, bench, make_items, reviewers):
         make_items(2, 21, TruthClass.SOUND, TruthClass.REDUNDANT), key=lambda item: item.truth is TruthClass.REDUNDANT
     )
     bench.bring([sound, redundant])
-    assert call("qc run --dry-run --json") == {"1": 32, "2": 0}
+    first, second = call("qc run --dry-run --json")
+    # Sixteen answers to each of two items, and four reviews of it.
+    assert (first["round"], first["items"], first["at_most"], second["round"], second["items"]) == (1, 2, 40, 2, 2)
+    line = rf"round 1: 2 items, about {first['expected']} questions \(at most 40\)"
+    assert re.match(line, call("qc run --dry-run"))
     told = call("qc run")
     assert f"  {sound.name}: pass" in told
     assert f"  {redundant.name}: reject (redundant_modality)" in told
-    assert re.search(r"round 1: 2 items, 32 questions asked", told)
+    assert re.search(r"round 1: 2 items, 22 questions asked", told)
     again = call("qc run --json")
     assert [(one["round"], one["items"], one["asked"], one["failures"]) for one in again] == [
         (1, {}, 0, {}),
@@ -88,8 +94,52 @@ def test_from_submitted_to_accepted(call, bench, make_items, reviewers):
 def test_one_round_and_other_models(call, bench, make_items):
     bench.bring(make_items(1, 22))
     named = " ".join(f"--model m{seed}" for seed in (0, 1, 2, 4))
-    (only,) = call(f"qc run --round 1 {named} --json")
-    assert (only["round"], only["asked"]) == (1, 16)
+    (only,) = call(f"qc run --round 1 --no-reviews {named} --json")
+    assert (only["round"], only["asked"]) == (1, 7)
+
+
+@pytest.mark.usefixtures("panel_in_settings")
+def test_a_budget_leaves_a_partial_result_that_says_so(call, bench, make_items):
+    items = make_items(2, 23)
+    bench.bring(items)
+    told = call("qc run --round 1 --no-reviews --max-calls 10")
+    assert "round 1: 1 items, 7 questions asked" in told
+    assert "  PARTIAL: the budget left 1 items without a verdict; run the round again" in told
+    (rest,) = call("qc run --round 1 --no-reviews --max-calls 10 --json")
+    assert (rest["asked"], rest["partial"], rest["left"], len(rest["items"])) == (7, False, [], 1)
+    # One budget for both rounds.
+    first, second = call("qc run --max-calls 20 --json")
+    assert (first["asked"], second["partial"]) == (0, True)
+    assert second["asked"] <= 20
+
+
+@pytest.mark.usefixtures("panel_in_settings")
+def test_a_whole_count_and_placebos_are_asked_for(call, bench, make_items):
+    (item,) = make_items(1, 24)
+    bench.bring([item])
+    first, second = call("qc run --whole --placebo --no-reviews --json")
+    assert first["asked"] == 16
+    asked = {one["condition"]: one["asked"] for one in bench.verdicts(item.name)[1].evidence["votes"]}
+    assert asked.keys() >= {"text_only", "without_audio", "without_image"}
+    assert second["asked"] >= 3 * 16
+    with bench.workspace.database.reading() as session:
+        run = session.exec(select(Run).where(Run.command == "qc round 2")).one()
+    assert (run.settings["whole"], run.settings["placebo"], run.settings["reviews"]) == (True, True, False)
+
+
+def test_an_endpoint_in_quarantine_is_told_of(call, bench, make_items, gallery_file):
+    (item,) = make_items(1, 25)
+    bench.bring([item])
+    tables = "".join(
+        f'\n[models.m{seed}]\nprovider = "interplay-sim/m{seed}"\npanel = true\n'
+        f'arguments = {{ gallery = "{gallery_file}", seed = {seed}, dropped = {["audio"] if seed == 3 else []} }}\n'
+        for seed in range(4)
+    )
+    with (bench.workspace.project.root / "interplay.toml").open("a") as settings:
+        settings.write(tables)
+    told = call("qc run --round 1")
+    assert "  m3 is not asked about items with audio: audio does not arrive" in told
+    assert f"  {item.name}: unknown (undelivered)" in told
 
 
 def test_without_a_panel_the_mend_is_told(call):

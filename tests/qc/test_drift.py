@@ -20,15 +20,15 @@ def times(yes: int, no: int) -> list[bool]:
 class TestDrift:
     def test_fisher_s_tea(self):
         # Fisher 1935: 3 of 4 against 1 of 4 gives .4857, two-sided.
-        (found,) = drift("passes", {"ana": times(1, 3) + times(3, 1)}, last=4)
+        (found,) = drift({"passes": {"ana": times(1, 3) + times(3, 1)}}, last=4)
         assert (found.recent, found.recent_yes, found.before, found.before_yes) == (4, 3, 4, 1)
         assert found.p == found.p_holm == pytest.approx(34 / 70)
         assert not found.has_drifted
 
     def test_holm_goes_over_the_reviewers_that_are_tested(self):
-        found = {one.reviewer: one for one in drift("passes", {
+        found = {one.reviewer: one for one in drift({"passes": {
             "ana": times(20, 0) + times(4, 16), "ben": times(15, 5) + times(8, 12), "cleo": times(3, 0),
-        })}  # fmt: skip
+        }})}  # fmt: skip
         # All tables with the same margins that are no likelier than the one seen, by the hypergeometric law.
         ana = sum(
             p for x in range(25) if (p := hypergeom.pmf(x, 40, 24, 20)) <= hypergeom.pmf(4, 40, 24, 20) * 1.0000001
@@ -43,17 +43,24 @@ class TestDrift:
 
     @pytest.mark.parametrize(("count", "tested"), [(39, False), (40, True)])
     def test_too_few_is_said(self, count, tested):
-        (found,) = drift("passes", {"ana": times(count, 0)})
+        (found,) = drift({"passes": {"ana": times(count, 0)}})
         assert (found.p is not None) is tested
         assert found.reason == (None if tested else "too few decisions: 39 of the 40 needed")
         assert (found.recent, found.before) == (20, count - 20)
 
     def test_a_share_that_stays_shows_nothing(self):
-        (found,) = drift("passes", {"ana": times(40, 0)})
+        (found,) = drift({"passes": {"ana": times(40, 0)}})
         assert found.p == found.p_holm == 1
 
     def test_nobody(self):
-        assert drift("passes", {}) == ()
+        assert drift({"passes": {}}) == drift({}) == ()
+
+    def test_the_measures_are_one_family_with_the_reviewers(self):
+        changed = times(20, 0) + times(4, 16)
+        alone = drift({"passes": {"ana": changed}})[0].p
+        found = drift({"passes": {"ana": changed}, "gold": {"ana": times(40, 0), "ben": times(40, 0)}})
+        assert [(one.measure, one.reviewer) for one in found] == [("passes", "ana"), ("gold", "ana"), ("gold", "ben")]
+        assert [one.p_holm for one in found] == [pytest.approx(3 * alone), 1, 1]
 
 
 @pytest.fixture

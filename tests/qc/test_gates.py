@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.content import TextPart
+from core.content import Modality, TextPart
 from core.question import AnswerKey, Choice, Question
-from qc.gates import Ruling, Thresholds, judge_ablations, judge_full, judge_text, needs_probe
+from qc.gates import Ruling, Thresholds, judge_ablations, judge_full, judge_text, needs_probe, notes_on_full
 from qc.panel import Votes
 from qc.reasons import REASONS
 from warehouse.tables import Decision
@@ -26,12 +26,31 @@ def choice(correct: tuple[int, ...] = (KEY,)) -> Question:
 
 
 def votes(solved: float | None, shares: tuple[float, ...] | None = None, **changes) -> Votes:
-    """Of four families over four rotations; by default what is not solved is spread over the wrong choices."""
+    """Four families over four rotations, all asked; by default what is not solved is spread over the wrong choices."""
     if shares is None:
         rest = (1 - (solved or 0)) / 3
         shares = tuple(solved or 0 if place == KEY else rest for place in range(4))
-    fields = {"condition": "c", "solved": solved, "shares": shares, "asked": 16, "valid": 16, "families": 4}
+    fields = {
+        "condition": "c",
+        "key": (KEY,) if shares else (),
+        "solved": solved,
+        "shares": shares,
+        "solved_range": (solved or 0, solved or 0),
+        "share_ranges": tuple((share, share) for share in shares),
+        "planned": 16,
+        "asked": 16,
+        "valid": 16,
+        "families": 4,
+    }
     return Votes(**fields | changes)
+
+
+def ablate(*pairs) -> dict[Modality, list]:
+    """Votes without each modality in turn, beside their probes; a list of pairs holds a donor's, too."""
+    modalities = (Modality.AUDIO, Modality.IMAGE, Modality.VIDEO)
+    return {
+        modality: pair if isinstance(pair, list) else [pair] for modality, pair in zip(modalities, pairs, strict=False)
+    }
 
 
 def said(ruling: Ruling) -> tuple[Decision, tuple[str, ...]]:
@@ -122,6 +141,46 @@ class TestTextOnly:
         assert said(judge_text(None, None, LIMITS)) == UNKNOWN
 
 
+class TestStepsOfTheText:
+    """A step that the text alone answers is for a person to see, though the item as a whole needs more."""
+
+    def test_a_step_that_leaks_is_named(self):
+        ruling = judge_text(votes(0.25, (), step_shares=(0.599999, 0.6, 1.0)), None, LIMITS)
+        assert said(ruling) == (Decision.UNKNOWN, ("leaking_step",))
+        assert ruling.evidence["leaking_steps"] == [2, 3]
+
+    def test_none_leaks(self):
+        assert said(judge_text(votes(0.25, (), step_shares=(0.599999, 0.0)), None, LIMITS)) == PASSED
+
+    def test_an_item_that_the_text_answers_is_rejected_whatever_its_steps_say(self):
+        rejected = (Decision.REJECT, ("answerable_from_text",))
+        assert said(judge_text(votes(0.6, (), step_shares=(1.0, 0.6)), None, LIMITS)) == rejected
+
+    def test_too_few_votes_say_nothing_of_steps(self):
+        assert said(judge_text(votes(0.25, (), step_shares=(1.0,), valid=11), None, LIMITS)) == UNKNOWN
+
+
+class TestNotes:
+    """Warnings on an item that round 1 lets pass."""
+
+    def test_every_answer_right_is_too_easy(self):
+        (found,) = notes_on_full(choice(), votes(1.0), LIMITS)
+        assert (found.code, found.severity, found.message) == ("too_easy", "warning", "all 16 answers were right")
+
+    def test_not_where_some_said_nothing_or_were_wrong(self):
+        assert notes_on_full(choice(), votes(1.0, valid=15), LIMITS) == []
+        assert notes_on_full(choice(), votes(0.9375), LIMITS) == []
+
+    @pytest.mark.parametrize(("second", "told"), [(0.35, True), (0.349999, False)])
+    def test_a_second_choice_with_many_votes_splits_the_panel(self, second, told):
+        found = notes_on_full(choice(), votes(0.6, (0.0, 0.6, 0.05, second)), LIMITS)
+        assert [(one.code, one.severity) for one in found] == [("answers_split", "warning")] * told
+        assert all(one.message == "35% of the votes are for 'z'" for one in found)
+
+    def test_another_right_choice_is_no_second_one(self):
+        assert notes_on_full(choice(correct=(0, 1)), votes(0.6, (0.9, 0.7, 0.1, 0.1)), LIMITS) == []
+
+
 OPEN, SHUT = (votes(0.25), None), (votes(1.0), votes(1.0, ()))
 GREY, FEW = (votes(0.5), votes(0.0, ())), (votes(0.25, valid=11), None)
 
@@ -147,10 +206,27 @@ class TestAblations:
             ([OPEN, (votes(1.0), None)], PERSON),
             ([OPEN, (votes(1.0), votes(0.5, ()))], PERSON),
             ([], PERSON),
+            # What a donor's media show counts beside what is answered without any.
+            ([[OPEN, OPEN], OPEN], PASSED),
+            ([[SHUT, OPEN], OPEN], (Decision.REJECT, ("unhelpful_modality",))),
+            ([[SHUT, SHUT], [SHUT, OPEN]], (Decision.REJECT, ("redundant_modality",))),
+            # By luck a donor may say what the item's own media say: alone it rejects nothing, and lets nothing pass.
+            ([[OPEN, SHUT], OPEN], PERSON),
+            ([[OPEN, SHUT], [OPEN, SHUT]], PERSON),
+            ([[OPEN, SHUT], [SHUT, OPEN]], (Decision.REJECT, ("unhelpful_modality",))),
+            ([[OPEN, GREY], OPEN], PERSON),
+            ([[OPEN, FEW], OPEN], UNKNOWN),
         ],
     )
     def test_what_each_pattern_means(self, ablated, wanted):
-        assert said(judge_ablations(ablated, LIMITS)) == wanted
+        assert said(judge_ablations(ablate(*ablated), LIMITS)) == wanted
+
+    def test_it_names_what_is_not_needed(self):
+        assert judge_ablations(ablate(OPEN, SHUT), LIMITS).evidence["solvable_without"] == ["image"]
+        assert judge_ablations(ablate(SHUT, [OPEN, SHUT], SHUT), LIMITS).evidence["solvable_without"] == [
+            "audio",
+            "video",
+        ]
 
     @given(st.lists(st.tuples(SHARES, st.none() | SHARES, st.integers(0, 16), st.integers(0, 5)), max_size=3))
     def test_no_item_passes_without_evidence_that_each_modality_is_needed(self, drawn):
@@ -158,7 +234,7 @@ class TestAblations:
             (votes(solved, valid=valid, families=families), None if probe is None else votes(probe, ()))
             for solved, probe, valid, families in drawn
         ]
-        ruling = judge_ablations(ablated, LIMITS)
+        ruling = judge_ablations(ablate(*ablated), LIMITS)
         if ruling.decision is Decision.PASS:
             assert drawn
             assert all(solved <= 0.4 and valid >= 12 and families >= 4 for solved, _, valid, families in drawn)
@@ -166,7 +242,7 @@ class TestAblations:
     @given(SHARES, SHARES, SHARES)
     def test_the_order_of_modalities_decides_nothing(self, first, second, probe):
         pairs = [(votes(first), votes(probe, ())), (votes(second), votes(probe, ()))]
-        assert said(judge_ablations(pairs, LIMITS)) == said(judge_ablations(pairs[::-1], LIMITS))
+        assert said(judge_ablations(ablate(*pairs), LIMITS)) == said(judge_ablations(ablate(*pairs[::-1]), LIMITS))
 
 
 class TestProbe:
@@ -186,18 +262,19 @@ def test_a_ruling_carries_its_numbers_and_its_limits():
     ruling = judge_text(votes(1.0), votes(0.5, ()), LIMITS)
     assert [one["solved"] for one in ruling.evidence["votes"]] == [1.0, 0.5]
     assert ruling.evidence["thresholds"] == {
-        "version": "1",
+        "version": "2",
         "flagged": 0.6,
         "passes": 0.4,
         "full_at_least": 0.4,
         "suspect_key": 0.7,
+        "split": 0.35,
         "valid_at_least": 0.75,
         "families_at_least": 4,
     }
 
 
 def test_other_limits_decide_otherwise():
-    strict = Thresholds(version="2", flagged=0.3, passes=0.2)
+    strict = Thresholds(version="3", flagged=0.3, passes=0.2)
     assert said(judge_text(votes(0.35), votes(0.35, ()), strict))[0] is Decision.REJECT
     assert said(judge_text(votes(0.35), votes(0.35, ()), LIMITS)) == PASSED
 
@@ -210,7 +287,7 @@ def test_every_reason_is_a_known_one(solved, probe, valid, families, is_open):
     for ruling in (
         judge_full(choice(), first, LIMITS),
         judge_text(first, second, LIMITS),
-        judge_ablations([(first, second)], LIMITS),
+        judge_ablations(ablate((first, second)), LIMITS),
     ):
         assert set(ruling.reason_codes) <= set(REASONS)
         assert (ruling.decision is Decision.PASS) == (ruling.reason_codes == ())

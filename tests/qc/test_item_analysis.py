@@ -140,7 +140,7 @@ class TestPositions:
         assert found.test == "chi-square"
         found = key_positions([0] * 8 + [1], [2] * 9)
         assert (found.test, found.statistic.reason) == (
-            "exact multinomial", "place A is expected 4.5 times, 5 are needed",
+            "exact multinomial", "places are expected 4.5 times, 5 are needed",
         )  # fmt: skip
         assert found.p.value == pytest.approx(stats.binomtest(8, 9, 0.5).pvalue)
 
@@ -151,12 +151,30 @@ class TestPositions:
         expected = sum(one >= sum(count**2 for count in counts) for one in squares) / places**n
         assert exact_multinomial_p(counts) == pytest.approx(expected)
 
-    @pytest.mark.parametrize(
-        ("choices", "rare"), [([4] * 40 + [5] * 2, "place E is expected 0.4"), ([26] * 100, "place A is expected 3.8")]
-    )
-    def test_where_neither_can_be_had_it_says_so(self, choices, rare):
-        found = key_positions([0] * len(choices), choices)
-        assert found.test is None and found.p.text.startswith(f"undefined ({rare} times, 5 are needed")
+    def test_rare_places_count_as_one_so_that_a_few_long_questions_hide_nothing(self):
+        # Of 40 questions with four choices and 2 with six, D is expected 10.3 times, E and F .3 times each.
+        found = key_positions([0] * 42, [4] * 40 + [6] * 2)
+        each = 10 + 2 / 6
+        wanted = stats.chisquare([42, 0, 0, 0], [each, each, each, each + 2 * 2 / 6])
+        assert (found.test, found.counts) == ("chi-square", (42, 0, 0, 0, 0, 0))
+        assert (found.statistic.value, found.p.value) == (pytest.approx(wanted.statistic), pytest.approx(wanted.pvalue))
+        # 100 keys over 26 places: two of them together from the end on, 7.7 times.
+        found = key_positions([25] * 100, [26] * 100)
+        wanted = stats.chisquare([100] + [0] * 12)
+        assert (found.statistic.value, found.p.value) == (pytest.approx(wanted.statistic), pytest.approx(wanted.pvalue))
+
+    def test_chance_seldom_looks_uneven_however_the_numbers_of_choices_are_mixed(self):
+        rng = np.random.default_rng(5)
+        choices = rng.choice([2, 3, 4, 5, 10], size=80, p=[0.2, 0.2, 0.4, 0.15, 0.05]).tolist()
+        found = [key_positions([int(rng.integers(count)) for count in choices], choices).p.value for _ in range(400)]
+        # 5%, and three standard errors.
+        assert sum(p <= 0.05 for p in found) <= 0.05 * 400 + 3 * (400 * 0.05 * 0.95) ** 0.5
+
+    def test_too_few_is_said(self):
+        found = key_positions([0] * 4, [2, 2, 3, 3])
+        assert (found.test, found.p.text) == (
+            None, "undefined (4 questions are too few: two places must be expected 5 times)",
+        )  # fmt: skip
 
     def test_no_questions(self):
         found = key_positions([], [])

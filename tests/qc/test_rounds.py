@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from sqlmodel import select
@@ -7,7 +8,7 @@ from core.errors import UnknownName
 from core.question import choice_label
 from evaluation.models.catalogue import find_models
 from qc.ground_truth import Family, TruthClass
-from qc.rounds import Panel, PanelTooSmall, count_pending, run_round1, run_round2
+from qc.rounds import Panel, PanelTooSmall, run_round1, run_round2
 from warehouse.analytics import analysis
 from warehouse.items import Draft, get_item, revise_item
 from warehouse.tables import ItemState, Material, MaterialState, Run, RunStatus
@@ -31,6 +32,15 @@ def run_both(bench, panel):
 def responses(bench) -> int:
     with analysis(bench.workspace.facts, ["response"]) as connection:
         return connection.execute("SELECT count(*) FROM response").fetchone()[0]
+
+
+def votes_only(panel: Panel) -> Panel:
+    """Without reviews, so that calls can be counted by hand."""
+    return replace(panel, reviews=False)
+
+
+def failures(report) -> dict[str, int]:
+    return dict(report.spent.failures)
 
 
 @pytest.fixture(scope="module")
@@ -60,21 +70,39 @@ class TestClasses:
             for number, decision, codes in OUTCOME[item.truth][1]:
                 assert by_round[number][item.name] == (decision, codes)
         assert set(first.rulings) == {item.name for item in items}
-        choices = sum(item.family is not Family.STEPS for item in items)
-        assert first.asked == 4 * (4 * choices + (len(items) - choices))
-        assert (first.failures, second.failures, first.overtaken) == (Counter(), Counter(), [])
+        assert (failures(first), failures(second), first.overtaken, first.left) == ({}, {}, [], [])
+        assert (first.quarantined, second.quarantined) == ({}, {})
+        told = Counter()
+        for item in items:
+            for verdict in judged[0].verdicts(item.name):
+                told[verdict.round] += sum(one["asked"] for one in verdict.evidence["votes"])
+        # Of what passes the gate, each family writes a review; one call can answer two conditions (equal requests), and
+        # probes turn no choices.
+        passed = sum(decision == "pass" for decision, _ in first.rulings.values())
+        assert first.asked == told[1] + 4 * passed
+        assert 0 < second.asked <= told[2]
 
-    def test_a_guess_is_exactly_chance_and_a_perceived_answer_exactly_right(self, judged, items):
+    def test_a_question_that_all_answer_rightly_takes_seven_calls_and_one_in_steps_four(self, judged, items):
+        bench, _ = judged
+        for item in items:
+            if item.truth in (TruthClass.MIS_KEYED, TruthClass.IMPOSSIBLE):
+                continue
+            (full,) = bench.verdicts(item.name)[0].evidence["votes"]
+            wanted = (4, 4) if item.family is Family.STEPS else (7, 16)
+            assert (full["asked"], full["planned"]) == wanted
+            assert full["families"] == 4
+
+    def test_the_evidence_holds_the_shares_between_which_the_full_count_lies(self, judged, items):
         bench, _ = judged
         name = next(item.name for item in items if item.truth is TruthClass.SOUND and item.family is Family.SUM)
         first, second = bench.verdicts(name)
         (full,) = first.evidence["votes"]
-        assert (full["condition"], full["solved"], full["valid"], full["families"]) == ("full", 1.0, 16, 4)
-        assert {one["condition"]: one["solved"] for one in second.evidence["votes"]} == {
-            "text_only": 0.25,
-            "without_audio": 0.25,
-            "without_image": 0.25,
-        }
+        assert (full["condition"], full["solved"], full["solved_range"]) == ("full", 1.0, [0.4375, 1.0])
+        ranges = {one["condition"]: one["solved_range"] for one in second.evidence["votes"]}
+        assert set(ranges) == {"text_only", "without_audio", "without_image"}
+        # A guess by place is exactly chance over all rotations, and a wrong choice is flagged no more often.
+        assert all(low <= 0.25 <= high <= 0.4 for low, high in ranges.values())
+        assert all(low <= 0.25 <= high < 0.6 for one in second.evidence["votes"] for low, high in one["share_ranges"])
 
     def test_flagged_items_were_probed_without_options(self, judged, items):
         bench, _ = judged
@@ -98,7 +126,7 @@ class TestClasses:
         bench, _ = judged
         before, answered = bench.standing(), responses(bench)
         for report in run_both(bench, make_panel()):
-            assert (report.asked, dict(report.failures)) == (0, {})
+            assert (report.asked, failures(report)) == (0, {})
         assert (bench.standing(), responses(bench)) == (before, answered)
 
     def test_each_round_is_a_run_with_its_limits(self, judged):
@@ -121,6 +149,25 @@ def test_a_leak_that_is_announced_never_reaches_the_panel(bench, make_items, mak
     assert run_round1(bench.workspace, make_panel()).asked == 0
 
 
+def test_a_step_that_the_text_answers_is_named_and_goes_to_a_person(bench, make_items, make_panel):
+    """The prompt tells what the picture shows, so one of the first two steps needs nothing else; the last one still does."""
+    items = [
+        item.model_copy(update={"prompt": f"{item.prompt} {item.media['image_1'].caption}"})
+        for item in make_items(3, 32, families=[Family.STEPS])
+    ]
+    bench.bring(items)
+    run_both(bench, make_panel())
+    for item in items:
+        first, second = bench.verdicts(item.name)
+        assert (second.decision, second.reason_codes) == ("unknown", ["leaking_step"])
+        # The last step may be guessed by luck: of four answers three are right once in twenty times.
+        (leaking,) = set(second.evidence["leaking_steps"]) - {3}
+        (text,) = second.evidence["votes"]
+        assert (text["condition"], text["asked"], text["step_shares"][leaking - 1]) == ("text_only", 4, 1.0)
+        assert text["step_shares"][2 - leaking] < 0.6
+        assert bench.standing()[item.name][0] == "round1_passed"
+
+
 def test_the_order_of_items_and_of_choices_changes_no_verdict(bench, new_bench, make_items, told, make_panel):
     items = [*make_items(5, 6, *ANY), told]
     bench.bring(items)
@@ -137,6 +184,24 @@ def test_the_order_of_items_and_of_choices_changes_no_verdict(bench, new_bench, 
     assert {state for state, _ in bench.standing().values()} >= {"round2_passed", "rejected", "returned", "submitted"}
 
 
+def test_a_whole_count_says_the_same_at_more_calls(bench, new_bench, make_items, told, make_panel):
+    items = [*make_items(5, 6, *ANY), told]
+    bench.bring(items)
+    stopped = run_both(bench, make_panel())
+    whole = new_bench("whole")
+    whole.bring(items)
+    in_full = run_both(whole, replace(make_panel(), whole=True))
+    assert whole.standing() == bench.standing()
+    assert [report.asked > early.asked for report, early in zip(in_full, stopped, strict=True)] == [True, True]
+    sound = next(item.name for item in items if item.truth is TruthClass.SOUND)
+    first, second = whole.verdicts(sound)
+    assert [(one["asked"], one["solved"]) for one in first.evidence["votes"]] == [(16, 1.0)]
+    # Each family guesses by place, so that over all rotations a guess is exactly chance.
+    assert {one["condition"]: (one["asked"], one["shares"]) for one in second.evidence["votes"]} == dict.fromkeys(
+        ("text_only", "without_audio", "without_image"), (16, [0.25] * 4)
+    )
+
+
 def test_errors_change_a_verdict_only_to_unknown(bench, new_bench, make_items, told, make_panel):
     items = [*make_items(5, 7, *ANY), told]
     bench.bring(items)
@@ -145,7 +210,7 @@ def test_errors_change_a_verdict_only_to_unknown(bench, new_bench, make_items, t
     shaky = new_bench("shaky")
     shaky.bring(items)
     reports = run_both(shaky, make_panel(error_rate=0.2, generate={"max_retries": 0}))
-    failed = sum(report.failures["api_error"] for report in reports)
+    failed = sum(report.spent.failures["api_error"] for report in reports)
     assert 0.1 < failed / sum(report.asked for report in reports) < 0.3
     same = 0
     for name, (_, verdicts) in shaky.standing().items():
@@ -162,35 +227,37 @@ def test_with_retries_the_same_errors_change_nothing(bench, new_bench, make_item
     run_both(bench, make_panel())
     shaky = new_bench("shaky")
     shaky.bring(items)
-    assert [dict(report.failures) for report in run_both(shaky, make_panel(error_rate=0.2))] == [{}, {}]
+    assert [failures(report) for report in run_both(shaky, make_panel(error_rate=0.2))] == [{}, {}]
     assert shaky.standing() == bench.standing()
 
 
+def known_of(bench, keys) -> int:
+    """How many of these responses had come before the second run."""
+    with analysis(bench.workspace.facts, ["response"]) as connection:
+        (first,) = connection.execute("SELECT min(run_id) FROM response WHERE purpose = 'qc round 1'").fetchone()
+        query = "SELECT count(*) FROM response WHERE run_id = ? AND state = 'ok' AND list_contains(?, key)"
+        return connection.execute(query, [first, keys]).fetchone()[0]
+
+
 def test_what_failed_is_asked_again_and_then_decides(bench, make_items, make_panel):
-    """The endpoint is down for all calls, and then up: the same models, so only patience differs."""
-    (item,) = make_items(1, 9)
-    bench.bring([item])
-    down = make_panel(error_rate=1.0, generate={"max_retries": 0})
-    first = run_round1(bench.workspace, down)
-    assert (first.rulings[item.name], first.failures) == (("unknown", ("not_enough_votes",)), {"api_error": 16})
-    assert run_round1(bench.workspace, down).asked == 16
-    assert [verdict.reason_codes for verdict in bench.verdicts(item.name)] == [["not_enough_votes"]]
-    assert run_round1(bench.workspace, make_panel()).rulings[item.name] == ("pass", ())
-    assert bench.standing()[item.name][0] == "round1_passed"
-
-
-def test_refusals_are_no_votes(bench, make_items, make_panel):
-    (item,) = make_items(1, 10)
-    bench.bring([item])
-    report = run_round1(bench.workspace, make_panel(refusal=1.0))
-    assert report.rulings[item.name] == ("unknown", ("not_enough_votes",))
-    assert report.failures == {"refusal": 16}
-
-
-def test_an_endpoint_that_drops_what_it_is_sent_gives_no_pass(bench, make_items, make_panel):
-    (item,) = make_items(1, 11)
-    bench.bring([item])
-    assert run_round1(bench.workspace, make_panel(dropped=["audio"])).rulings[item.name] == ("unknown", ("unsolved",))
+    """Nearly half of the calls fail for good, so that votes are too few; with patience the same panel decides."""
+    items = make_items(4, 9)
+    bench.bring(items)
+    hasty = votes_only(make_panel(error_rate=0.45, generate={"max_retries": 0}))
+    patient = votes_only(make_panel(error_rate=0.45))
+    first = run_round1(bench.workspace, hasty)
+    assert first.quarantined == {}
+    waiting = [name for name, ruling in first.rulings.items() if ruling == ("unknown", ("not_enough_votes",))]
+    assert len(waiting) >= 2
+    before = {name: bench.verdicts(name)[-1].evidence["votes"][0] for name in waiting}
+    again = run_round1(bench.workspace, patient)
+    assert again.rulings == dict.fromkeys(waiting, ("pass", ()))
+    after = {name: bench.verdicts(name)[-1].evidence["votes"][0] for name in waiting}
+    # Seven answers are enough now; those that had come are not asked for again.
+    assert {one["asked"] for one in after.values()} == {7}
+    assert again.asked == 7 * len(waiting) - sum(known_of(bench, before[name]["responses"][:7]) for name in waiting)
+    assert [verdict.reason_codes for verdict in bench.verdicts(waiting[0])] == [["not_enough_votes"], []]
+    assert bench.standing()[waiting[0]][0] == "round1_passed"
 
 
 def test_a_new_revision_starts_again(bench, make_items, make_panel):
@@ -201,8 +268,8 @@ def test_a_new_revision_starts_again(bench, make_items, make_panel):
     changed = item.model_copy(update={"prompt": f"{item.prompt}\nThink well."})
     assert bench.bring([changed]).revised == [item.name]
     assert bench.standing()[item.name] == ("submitted", [])
-    first, second = run_both(bench, make_panel())
-    assert (first.asked, second.asked) == (16, 48)
+    first, second = run_both(bench, votes_only(make_panel()))
+    assert (first.asked, second.asked > 0) == (7, True)
     assert bench.standing()[item.name] == OUTCOME[TruthClass.SOUND]
 
 
@@ -238,11 +305,11 @@ class TestAutomaticChecks:
         sha256 = get_sha(bench, damaged)
         (file,) = [one for one in (bench.workspace.project.root / "blobs").rglob(sha256) if one.is_file()]
         file.write_bytes(b"x")
-        report = run_round1(bench.workspace, make_panel())
+        report = run_round1(bench.workspace, votes_only(make_panel()))
         assert report.rulings[withdrawn.name] == ("return", ("media_unusable",))
         assert report.rulings[damaged.name] == ("return", ("media_unusable",))
         assert report.rulings[whole.name] == ("pass", ())
-        assert report.asked == 16
+        assert report.asked == 7
         (finding,) = bench.verdicts(withdrawn.name)[0].evidence["findings"]
         assert finding["message"] == "audio_1: the material is withdrawn"
 
@@ -278,14 +345,3 @@ class TestPanel:
     def test_a_mistyped_model_is_named(self):
         with pytest.raises(UnknownName, match="unknown model 'adda'; did you mean 'ada'"):
             find_models(["adda"], {"ada": {"provider": "a/b"}})
-
-
-def test_what_would_be_asked_is_counted(bench, make_items, make_panel):
-    items = make_items(2, 16)
-    bench.bring(items)
-    panel = make_panel()
-    assert count_pending(bench.workspace, panel) == {1: 32, 2: 0}
-    assert run_round1(bench.workspace, panel).asked == 32
-    assert count_pending(bench.workspace, panel) == {1: 0, 2: 96}
-    assert run_round2(bench.workspace, panel).asked == 96
-    assert count_pending(bench.workspace, panel) == {1: 0, 2: 0}

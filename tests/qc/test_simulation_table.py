@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binomtest
 from typer.testing import CliRunner
 
+from qc.gates import Thresholds
 from qc.ground_truth import DEFAULT_MIX
 from qc.ground_truth_facts import TruthClass
 from qc.simulation.answers import TRUTHS, Knobs, draw
@@ -63,6 +64,7 @@ class TestByHand:
             "kept": (2, 4),
             # The leaked item that a person lets through, and the mis-keyed one.
             "contamination": (2, 4),
+            "needless": (1, 4),
             "to_person": (5, 9),
         }
         assert (row.calls.value, row.calls_sound.value) == (4.0, 1.5)
@@ -166,6 +168,8 @@ class TestCommand:
     def test_json(self):
         found = json.loads(self.run("--items", "60", "--seed", "3", "--errors", "0.1", "--choices", "5", "--json"))
         assert (found["seed"], found["items"], found["knobs"]["errors"], found["knobs"]["choices"]) == (3, 60, 0.1, 5)
+        assert found["mix"]["sound"] == DEFAULT_MIX[TruthClass.SOUND]
+        assert found["thresholds"]["flagged"] == Thresholds().flagged
         assert [row["rule"] for row in found["rules"]] == list(RULES)
         for row in found["rules"]:
             assert sum(sum(counts.values()) for counts in row["endings"].values()) == 60

@@ -121,8 +121,8 @@ class TestKeyPositions:
         assert "exact multinomial" in key_position_balance(keyed(*[0] * 20, size=8)).message
         assert key_position_balance(keyed(*[place % 8 for place in range(20)], size=8)) is None
 
-    def test_where_no_test_is_defined_nothing_is_said(self):
-        assert key_position_balance(keyed(*[0] * 20) + keyed(9, size=10)) is None
+    def test_one_question_with_many_choices_hides_nothing(self):
+        assert "A 20 times where 5.1 are expected" in key_position_balance(keyed(*[0] * 20) + keyed(9, size=10)).message
 
     def test_other_kinds_and_several_right_choices_are_left_out(self):
         several = [one.model_copy(update={"answer": AnswerKey(correct=(0, 1))}) for one in keyed(*[0] * 30)]

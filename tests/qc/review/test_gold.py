@@ -5,7 +5,7 @@ from scipy.stats import binomtest
 from sqlmodel import select
 
 from core.errors import UnknownName
-from qc.review.gold import GOLD_EVERY, GoldExists, NotDecided, add_gold, gold_items, gold_score, retire_gold
+from qc.review.gold import GOLD_EVERY, GoldExists, NotDecided, NotGold, add_gold, gold_items, gold_score, retire_gold
 from qc.review.queue import REVIEW_LEASE, present_task
 from qc.review.verdicts import give_verdict
 from warehouse import events
@@ -122,6 +122,12 @@ def test_never_ones_own_or_one_that_one_has_judged(desk, gold, people):
     assert {desk.review("r2", gold_every=1) for _ in range(4)} == {"by name", "by id", "judged", None}
 
 
+def test_never_for_who_can_list_them(desk, gold):
+    gold()
+    desk.item("zoo")
+    assert (desk.review("max", gold_every=1), desk.review("r0", gold_every=1)) == ("zoo", "gold")
+
+
 def test_a_new_revision_of_the_item_does_not_disturb_it(desk, gold, ask):
     revision_id = gold()
     task = desk.take("r0", gold_every=1)
@@ -136,7 +142,7 @@ def test_a_retired_one_is_given_to_nobody(desk, gold):
     with desk.database.session() as session:
         retire_gold(session, "gold", by="mara")
     assert desk.take("r0", gold_every=1) is None
-    with pytest.raises(NotDecided, match="is not gold"), desk.database.session() as session:
+    with pytest.raises(NotGold, match="is not gold"), desk.database.session() as session:
         retire_gold(session, "gold", by="mara")
     with desk.database.session() as session:
         add_gold(session, "gold", Decision.RETURN, ["ambiguous"], by="mara")

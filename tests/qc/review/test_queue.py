@@ -16,7 +16,7 @@ from qc.review.opinions import Opinion, decide_case
 from qc.review.places import ReviewEnded
 from qc.review.queue import REVIEW_LEASE, present_task, release_task, take_open_case
 from qc.review.verdicts import NotStuck, adjudicate, give_verdict, reviewers_needed
-from qc.review.waiting import disagreements, open_cases, waiting_for_review
+from qc.review.waiting import open_cases, waiting_for_review
 from warehouse.assignments import LeaseLost
 from warehouse.database import Database
 from warehouse.items import current_revision, get_item
@@ -66,7 +66,8 @@ class TestPlaces:
     def test_nor_what_they_judged_without_a_review_even_in_another_round(self, desk):
         desk.item("zoo", passed=1)
         with desk.database.session() as session:
-            give_verdict(session, "zoo", 2, "r0", PASS, clock=desk.clock)
+            give_verdict(session, "zoo", 2, "r0", UNKNOWN, clock=desk.clock)
+        desk.act("zoo", Action.PASS_ROUND2)
         assert items_of(desk, "r0", "r1") == [None, "zoo"]
 
     def test_a_verdict_from_the_command_line_takes_a_place(self, desk):
@@ -144,6 +145,14 @@ class TestWhoMay:
         for by, error in (("r0", NotAllowed), ("mara", NotAllowed), ("r00", UnknownName)):
             with pytest.raises(error), desk.database.session() as session:
                 getattr(qc.review.queue, take)(session, by, desk.clock)
+
+    def test_nor_gives_anybody_else_a_task_back(self, desk):
+        desk.item("zoo")
+        task = desk.take("r0")
+        with desk.database.session() as session:
+            get_user(session, "r0").active = False
+        with pytest.raises(NotAllowed, match="no longer active"), desk.database.session() as session:
+            release_task(session, task.assignment_id, "r0", desk.clock)
 
 
 class TestLeases:
@@ -312,7 +321,7 @@ class TestMaintainers:
     def test_three_minds_are_listed_for_one(self, desk, stuck):
         assert items_of(desk, "r3") == [None]
         with desk.database.reading() as session:
-            (listed,) = disagreements(session, desk.clock)
+            (listed,) = waiting_for_review(session, desk.clock)
         assert (listed.item, listed.waits_for_maintainer, listed.needed) == ("zoo", True, 0)
         assert [(one.decider, one.decision.value) for one in listed.opinions] == [
             ("r0", "pass"),
@@ -324,11 +333,12 @@ class TestMaintainers:
         desk.item("zoo")
         desk.review("r0")
         with desk.database.reading() as session:
-            assert disagreements(session, desk.clock) == []
+            assert [one.is_disputed for one in waiting_for_review(session, desk.clock)] == [False]
         desk.review("r1", "return")
         with desk.database.reading() as session:
-            (listed,) = disagreements(session, desk.clock)
-        assert (listed.needed, listed.waits_for_maintainer, listed.since) == (1, False, desk.clock())
+            (listed,) = waiting_for_review(session, desk.clock)
+        assert (listed.is_disputed, listed.needed, listed.waits_for_maintainer) == (True, 1, False)
+        assert listed.since == desk.clock()
         with pytest.raises(NotStuck):
             self.decide(desk, "zoo", "mara")
 
@@ -401,6 +411,24 @@ class TestOpenCases:
         with desk.database.reading() as session:
             (case,) = open_cases(session, desk.clock)
             assert [one.decider for one in case.opinions] == ["r1"]
+
+    def test_who_saw_the_key_and_gave_the_case_back_never_reviews_it_blind(self, desk):
+        desk.item("zoo", passed=1)
+        self.leave_open(desk, "zoo", 2)
+        task = self.take(desk, "r0")
+        with desk.database.session() as session:
+            release_task(session, task.assignment_id, "r0", desk.clock)
+        # As an open case it is theirs again, if they like.
+        task = self.take(desk, "r0")
+        assert task.item == "zoo"
+        desk.clock.now += REVIEW_LEASE
+        desk.act("zoo", Action.PASS_ROUND2)
+        assert items_of(desk, "r0", "r1") == [None, "zoo"]
+        desk.act("zoo", Action.ACCEPT)
+        with desk.database.session() as session:
+            add_gold(session, "zoo", PASS, by="mara", clock=desk.clock)
+        assert desk.take("r0", gold_every=1) is None
+        assert desk.take("r2", gold_every=1).item == "zoo"
 
     def test_the_last_word_of_the_check_counts(self, desk):
         desk.item("zoo", passed=0)

@@ -66,7 +66,7 @@ def test_from_the_first_look_to_accepted(call, desk):
         told = call(f"answer --by {by} --answer B")
         assert re.search(r"you answered without (image|audio): cannot tell \(not graded\)", told)
         assert "you answered with everything: B (1 of 1)" in told
-        assert "answer: {'correct': [1]}" in told and "note on audio: named at 2 s" in told
+        assert "answer: B: lynx" in told and "required: audio, image" in told and "note on audio: named at 2 s" in told
         done = call(f"decide --by {by} --decision pass --comment 'choice B: Good: clear.' --edit 'prompt: Who?' --json")
         assert done["item"] == "zoo" and "state" not in done
         assert done["comments"] == [{"part": "choice B", "text": "Good: clear."}]

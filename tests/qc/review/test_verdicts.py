@@ -7,12 +7,12 @@ from sqlmodel import select
 from core.content import TextPart
 from core.errors import UnknownName
 from core.question import AnswerKey, Question
-from qc.review.verdicts import give_verdict
-from warehouse.items import Draft, create_item, get_item, revise_item
+from qc.review.verdicts import NotLeftOpen, give_verdict
+from warehouse.items import Draft, create_item, current_revision, get_item, revise_item
 from warehouse.lifecycle import Action, Advance, ReasonMissing, advance
 from warehouse.people import NotAllowed, get_user
 from warehouse.tables import Decision, Item, Verdict
-from warehouse.verdicts import AlreadyJudged, OwnItem, WrongRound
+from warehouse.verdicts import AlreadyJudged, Judgement, OwnItem, WrongRound, record_verdict
 
 PASS, RETURN, REJECT, UNKNOWN = Decision.PASS, Decision.RETURN, Decision.REJECT, Decision.UNKNOWN
 
@@ -58,6 +58,20 @@ def judge(database):
         return item.state.value
 
     return give
+
+
+@pytest.fixture
+def leave_open(database):
+    """The check of a round cannot decide on an item; gives the item's name."""
+
+    def leave(name: str, number: int, decision: Decision = UNKNOWN) -> str:
+        with database.session() as session:
+            revision = current_revision(session, get_item(session, name))
+            judgement = Judgement(number, "check@1", False, decision, ["needs_a_person"], {"of": decision.value})
+            record_verdict(session, revision, judgement)
+        return name
+
+    return leave
 
 
 def stored(database) -> list[tuple[str, str]]:
@@ -138,14 +152,27 @@ class TestRound3:
 
 class TestRounds1And2:
     @pytest.mark.parametrize(("number", "after"), [(1, "round1_passed"), (2, "round2_passed")])
-    def test_one_person_decides_what_a_check_left_open(self, waiting, judge, number, after):
-        name = waiting(before_round=number)
+    def test_one_person_decides_what_a_check_left_open(self, waiting, judge, leave_open, number, after):
+        name = leave_open(waiting(before_round=number), number)
         assert judge(name, "rita", PASS, number=number) == after
 
-    def test_and_given_twice_it_is_one(self, waiting, judge, database):
-        name = waiting(before_round=1)
+    def test_and_given_twice_it_is_one(self, waiting, judge, leave_open, database):
+        name = leave_open(waiting(before_round=1), 1)
         assert judge(name, "rita", number=1) == judge(name, "rita", number=1) == "round1_passed"
-        assert len(stored(database)) == 1
+        assert stored(database) == [("check@1", "unknown"), ("rita", "pass")]
+
+    def test_nobody_passes_what_no_check_looked_at_or_what_it_decided(self, waiting, judge, leave_open, database):
+        never = waiting("never", before_round=2)
+        with pytest.raises(NotLeftOpen, match=r"item 'never': .* run it with 'interplay qc run --round 2'"):
+            judge(never, "rita", PASS, number=2)
+        assert stored(database) == []
+        decided = leave_open(leave_open(waiting("decided", before_round=1), 1), 1, RETURN)
+        with pytest.raises(NotLeftOpen):
+            judge(decided, "rita", PASS, number=1)
+        assert (judge(never, "rita", REJECT, number=2), judge(decided, "rita", RETURN, number=1)) == (
+            "rejected",
+            "returned",
+        )
 
     def test_a_round_that_the_item_is_not_in(self, waiting, judge):
         with pytest.raises(WrongRound, match="is submitted; round 2 judges items that are round1_passed"):
@@ -160,7 +187,7 @@ class TestWhoMay:
         with pytest.raises(OwnItem, match="rita wrote item 'own'"):
             judge("own", "rita", number=1)
 
-    def test_not_even_after_somebody_else_changed_it(self, database, judge, reviewers):
+    def test_not_even_after_somebody_else_changed_it(self, database, judge, leave_open, reviewers):
         with database.session() as session:
             item, _ = create_item(session, "own", draft("own", author="rita"))
             item = advance(session, item.id, item.version, Advance(Action.SUBMIT, "rita"))
@@ -168,7 +195,7 @@ class TestWhoMay:
         for by in ("rita", "raj"):
             with pytest.raises(OwnItem):
                 judge("own", by, number=1)
-        assert judge("own", "rosa", number=1) == "round1_passed"
+        assert judge(leave_open("own", 1), "rosa", number=1) == "round1_passed"
 
     def test_nor_when_the_studio_calls_the_author_by_id(self, database, judge, reviewers):
         with database.session() as session:
