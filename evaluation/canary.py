@@ -223,15 +223,26 @@ def check_delivery(
         models: The endpoints.
         again: Ask all of them once more: a server may have changed since.
     """
+    units = canary_units(workspace, models, again=again)
+    Asker(workspace.facts, workspace.blobs, workspace.project.root, PURPOSE, run_id).ask(units)
+    return known_delivery(workspace.facts, models)
+
+
+def canary_units(workspace: Workspace, models: Sequence[ModelSpec], *, again: bool = False) -> list[Unit[Prompt]]:
+    """All canaries of the latest round of each endpoint, or with `again` of a new one.
+
+    To make their media takes seconds.
+
+    Raises:
+        MissingExtra: The spoken digits are not installed.
+    """
     rounds = _rounds(workspace.facts)
-    units = [
+    return [
         Unit(model, canary.name, _ABOUT, canary.prompt(workspace.blobs), number)
         for model in models
         for number in [rounds[model.name] + again if model.name in rounds else 0]
         for canary in _taken(model)
     ]
-    Asker(workspace.facts, workspace.blobs, workspace.project.root, PURPOSE, run_id).ask(units)
-    return known_delivery(workspace.facts, models)
 
 
 def known_delivery(facts: FactStore, models: Sequence[ModelSpec]) -> list[Delivery]:

@@ -1,11 +1,10 @@
 """Let a model put the media of items into words: each answer becomes a proposed caption, which people decide on."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
 from sqlmodel import Session
 
 from core.errors import InterplayError
@@ -14,12 +13,11 @@ from evaluation.asking import Asker, Prompt, Solved, Unit
 from evaluation.caption_prompts import instruction
 from evaluation.graders.cleaning import without_thinking
 from evaluation.models.catalogue import ModelSpec
-from warehouse.analytics import analysis
 from warehouse.caption_texts import told_by_people
 from warehouse.captions import KINDS, Proposal, Search, find_captions, language_of, propose_caption
 from warehouse.facts import FactStore
 from warehouse.items import current_revision, get_item, revisions_in
-from warehouse.ledger import settled_keys
+from warehouse.ledger import settled_keys, stored_answers
 from warehouse.release.records import get_release, materials_of, members_of
 from warehouse.runs import open_run
 from warehouse.tables import CaptionKind, ItemRevision, ItemState, Material, MaterialState
@@ -213,15 +211,15 @@ def _store(
     there = {caption.response_key for caption in find_captions(session, Search(materials))}
     proposed, known = 0, 0
     without: Counter[str] = Counter()
-    for row in _answers(facts, plan.units):
-        if row["key"] in there:
+    for key, row in stored_answers(facts, plan.units).items():
+        if key in there:
             known += 1
             continue
         text = spoken(row)
         if text is None:
             without["empty" if row["state"] == "ok" else row["state"]] += 1
             continue
-        _, shown = plan.units[row["key"]]
+        _, shown = plan.units[key]
         proposal = Proposal(
             material_id=shown.material.id,
             kind=KINDS[shown.material.modality],
@@ -229,7 +227,7 @@ def _store(
             text=text,
             model=model.name,
             model_fingerprint=model.fingerprint,
-            response_key=row["key"],
+            response_key=key,
             run_id=run_id,
         )
         if propose_caption(session, proposal, clock) is None:
@@ -243,10 +241,3 @@ def spoken(row: Mapping[str, Any]) -> str | None:
     """What a whole answer says, without the model's thinking; None where it says nothing or is no whole answer."""
     said = without_thinking(row["answer"]) if row["state"] == "ok" else None
     return (said or "").strip() or None
-
-
-def _answers(facts: FactStore, keys: Iterable[str]) -> list[dict[str, Any]]:
-    with analysis(facts, ["response"]) as connection:
-        connection.register("wanted", pa.table({"key": pa.array(sorted(keys), pa.string())}))
-        query = "SELECT key, state, answer FROM response SEMI JOIN wanted USING (key) ORDER BY key"
-        return connection.sql(query).to_arrow_table().to_pylist()

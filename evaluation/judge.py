@@ -6,12 +6,10 @@ step: the rule's where it is firm, else the judge's.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
-
-import pyarrow as pa
 
 from core.grading import Grade
 from core.question import POINTS_TOTAL, Question, QuestionKind
@@ -31,7 +29,7 @@ from evaluation.graders.verdicts import Verdict, Why, invalid_response, not_grad
 from evaluation.models.catalogue import ModelSpec
 from warehouse.analytics import analysis, load_sql
 from warehouse.facts import FactStore
-from warehouse.ledger import settled_keys
+from warehouse.ledger import settled_keys, stored_answers
 
 PURPOSE = "judge"
 WEAK = "no_match"
@@ -157,7 +155,7 @@ def judge_answers(
     fingerprint = judge_fingerprint(judge)
     tasks, known = _tasks(asker.facts, judge, questions, scope)
     solved = asker.ask(unit for task in tasks if (unit := task.unit) is not None)
-    replies = _replies(asker.facts, tasks)
+    replies = stored_answers(asker.facts, (task.unit.key for task in tasks if task.unit is not None))
     counts = {"graded": 0, "ungraded": 0}
     with asker.facts.writer("grade", asker.run_id) as writer:
         for task in tasks:
@@ -280,15 +278,6 @@ def _held_to_schema(judge: ModelSpec) -> ModelSpec:
         return judge
     schema = {"name": "judgement", "json_schema": judge_schema()}
     return judge.model_copy(update={"generate": {**judge.generate, "response_schema": schema}})
-
-
-def _replies(facts: FactStore, tasks: Iterable[_Task]) -> dict[str, dict[str, Any]]:
-    keys = sorted({task.unit.key for task in tasks if task.unit is not None})
-    with analysis(facts, ["response"]) as connection:
-        connection.register("wanted", pa.table({"key": pa.array(keys, pa.string())}))
-        query = "SELECT key, state, answer, error FROM response SEMI JOIN wanted USING (key)"
-        rows = connection.sql(query).to_arrow_table().to_pylist()
-    return {row.pop("key"): row for row in rows}
 
 
 def _grade(task: _Task, replies: Mapping[str, Mapping[str, Any]], fingerprint: str) -> Grade:

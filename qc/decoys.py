@@ -13,6 +13,8 @@ from core.content import Frozen
 from qc.gates import Thresholds
 from qc.panel import Range, Votes
 
+# Name of the condition under which the largest share of all conditions counts.
+ANY = "any"
 SHARES = (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 
@@ -20,7 +22,7 @@ class DecoyEstimate(Frozen):
     """The false discovery rate at one share.
 
     Attributes:
-        condition: Name of the condition, or `any` for the largest share under any of them.
+        condition: Name of the condition, or `ANY` for the largest share under any of them.
         share: From which on an item is flagged.
         items: That were asked about with one right choice.
         flagged: Items whose key reaches the share.
@@ -70,7 +72,7 @@ def estimate_decoys(
         for share in shares
     ]
     largest = [(key, _largest(list(one.values()))) for key, one in zip(keys, ranges, strict=True)]
-    return found + [_at("any", share, largest) for share in shares]
+    return found + [_at(ANY, share, largest) for share in shares]
 
 
 def lowest_share(estimates: Iterable[DecoyEstimate], level: float) -> float | None:

@@ -50,7 +50,10 @@ class Estimate(Frozen):
 
 
 def estimate(workspace: Workspace, panel: Panel, rounds: Sequence[int]) -> list[Estimate]:
-    """What `run_round1` and `run_round2` would ask now, were there no budget and no endpoint in quarantine."""
+    """What `run_round1` and `run_round2` would ask now, were there no budget and no endpoint in quarantine.
+
+    What delivery canaries ask each endpoint once comes on top.
+    """
     per_call = _mean_cost(workspace.facts, [model.name for model in panel.models])
     removals = Removals(workspace, panel.placebo)
     waiting: list[tuple[str, ItemRevision]] = []
@@ -83,7 +86,10 @@ def _of_item(
     taken_away = removals.of(revision.id, question).values() if number == 2 else ()
     conditions = [FULL] if number == 1 else [TEXT_ONLY, *(one for together in taken_away for one in together)]
     ballots = [make_ballot(panel.models, item_name, revision, one) for one in conditions if one.applies_to(question)]
-    gate = Gate.WHOLE if panel.whole else Gate.FULL if number == 1 else Gate.MISSING
+    gate = Gate.FULL if number == 1 else Gate.MISSING
+    # Each step is judged with something missing, so questions in steps are counted whole (`qc.stopping`).
+    if panel.whole or (number == 2 and question.kind is QuestionKind.MULTI_STEP):
+        gate = Gate.WHOLE
     calls = [_calls(len(question.choices), tuple(one.planned.values()), gate, panel.limits) for one in ballots]
     if number == 2 and question.kind is QuestionKind.CHOICE:
         ballots += [make_ballot(panel.models, item_name, revision, one.condition.opened()) for one in ballots]

@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from core.condition import FULL
 from core.content import Frozen
@@ -23,8 +22,8 @@ from evaluation.run import evaluated_models
 from qc.classical import DISCRIMINATION_MODELS, MODELS_AT_LEAST, Classical, classical, ratio
 from qc.key_bias import KeyBias, key_bias
 from qc.measure import Measure, undefined
-from warehouse.analytics import analysis
 from warehouse.facts import FactStore
+from warehouse.ledger import stored_answers
 from warehouse.release.records import get_release, members_of
 from warehouse.workspace import Workspace
 
@@ -129,12 +128,8 @@ def count_choices(
 ) -> dict[str, tuple[int, Counter[int]]]:
     """For each choice item how many of these answers choose something, and how often each choice is chosen."""
     wanted = {one.key: one.revision_id for one in answers if questions[one.revision_id].kind is QuestionKind.CHOICE}
-    with analysis(facts, ["response"]) as connection:
-        connection.register("wanted", pa.table({"key": pa.array(sorted(wanted), pa.string())}))
-        texts = connection.execute(
-            "SELECT key, answer FROM response SEMI JOIN wanted USING (key) WHERE state = 'ok'"
-        ).fetchall()
-    said = Counter((wanted[key], text) for key, text in texts)
+    stored = stored_answers(facts, wanted)
+    said = Counter((wanted[key], row["answer"]) for key, row in stored.items() if row["state"] == "ok")
     valid: dict[str, int] = defaultdict(int)
     places: dict[str, Counter[int]] = defaultdict(Counter)
     for (revision_id, text), count in said.items():

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-import pyarrow as pa
 from pydantic import ValidationError, model_validator
 
 from core.condition import merge_text
@@ -26,8 +25,8 @@ from evaluation.models.catalogue import ModelSpec
 from evaluation.models.sim.grammar import QUOTE_BEGINS, QUOTE_ENDS, REVIEW_ASPECTS, Ask, AskKind, ask_text
 from evaluation.prompts import render
 from qc.checks import Finding, warning
-from warehouse.analytics import analysis
 from warehouse.facts import FactStore
+from warehouse.ledger import stored_answers
 from warehouse.tables import ItemRevision
 
 PURPOSE = "review"
@@ -162,7 +161,7 @@ def read_reviews(facts: FactStore, units: Iterable[Unit[ReviewPrompt]]) -> dict[
     by_revision: dict[str, list[Unit[ReviewPrompt]]] = defaultdict(list)
     for unit in units:
         by_revision[unit.revision_id].append(unit)
-    replies = _replies(facts, (unit.key for together in by_revision.values() for unit in together))
+    replies = stored_answers(facts, (unit.key for together in by_revision.values() for unit in together))
     return {
         revision_id: _reviews(sorted(together, key=lambda unit: unit.model.family), replies)
         for revision_id, together in by_revision.items()
@@ -242,14 +241,6 @@ def _reviews(units: Sequence[Unit[ReviewPrompt]], replies: Mapping[str, Mapping[
             objections[aspect].append(Objection(family=family, words=words, response_key=unit.key))
     told = {aspect: tuple(found) for aspect, found in objections.items()}
     return Reviews(valid=tuple(valid), objections=told, invalid=invalid)
-
-
-def _replies(facts: FactStore, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
-    with analysis(facts, ["response"]) as connection:
-        connection.register("wanted", pa.table({"key": pa.array(sorted(keys), pa.string())}))
-        query = "SELECT key, state, answer FROM response SEMI JOIN wanted USING (key)"
-        rows = connection.sql(query).to_arrow_table().to_pylist()
-    return {row.pop("key"): row for row in rows}
 
 
 def _speakers(models: Sequence[ModelSpec], modalities: Iterable[Modality]) -> list[ModelSpec]:

@@ -3,24 +3,21 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
-
-import pyarrow as pa
+from typing import Any, TypeVar
 
 from evaluation.asking import Asker, Shown, Unit
+from evaluation.canary import PURPOSE as CANARIES
+from evaluation.canary import canary_units
+from evaluation.models.catalogue import ModelSpec
 from evaluation.solve import Showing
 from qc.gates import Thresholds
 from qc.panel import Ballot, Vote, Votes, read_vote
 from qc.stopping import Gate, further_calls
-from warehouse.analytics import analysis
-from warehouse.facts import FactStore
-from warehouse.ledger import SETTLED, settled_keys
+from warehouse.ledger import SETTLED, settled_keys, stored_answers
 from warehouse.workspace import Workspace
 
 Place = tuple[str, str]
 ShownT = TypeVar("ShownT", bound=Shown)
-# State and text of a response.
-_Said = tuple[str, str | None]
 
 
 @dataclass(frozen=True)
@@ -89,6 +86,16 @@ class Poller:
         told = self._ask(self._affordable(wave))
         self.left.update(place[0] for place in wave if place not in told)
 
+    def ask_canaries(self, models: Sequence[ModelSpec]) -> bool:
+        """Ask what endpoints have not answered yet; False where the money was not enough for all.
+
+        The budget of calls is one of questions about items, and does not count them.
+        """
+        units = canary_units(self._workspace, models)
+        solved = self._asker(CANARIES).ask(units)
+        self._book(solved.cost_usd)
+        return not solved.left
+
     def _affordable(self, wave: Mapping[Place, Sequence[Unit[ShownT]]]) -> dict[Place, Sequence[Unit[ShownT]]]:
         """Those that the budget of calls has room for, in order; what is known already takes none."""
         room = self.calls_left
@@ -105,42 +112,33 @@ class Poller:
                 affordable[place] = units
         return affordable
 
-    def _ask(self, wave: Mapping[Place, Sequence[Unit[ShownT]]]) -> dict[Place, list[_Said]]:
+    def _ask(self, wave: Mapping[Place, Sequence[Unit[ShownT]]]) -> dict[Place, list[Mapping[str, Any]]]:
         """What came back; nothing for a place of which the budget of money let an answer be missing."""
         units: list[Unit[Shown]] = [unit for batch in wave.values() for unit in batch]
         if not units:
             return {}
-        workspace = self._workspace
-        usd = None if self._limit.usd is None else max(0.0, self._limit.usd - (self.spent.cost_usd or 0.0))
-        asker = Asker(
-            workspace.facts, workspace.blobs, workspace.project.root, self._purpose, self._run_id, budget_usd=usd
-        )
-        solved = asker.ask(units)
+        solved = self._asker(self._purpose).ask(units)
         self.spent.calls += solved.asked
         self.spent.failures.update(solved.failures)
         self.spent.reasons.update(solved.reasons)
-        if solved.cost_usd is not None:
-            self.spent.cost_usd = (self.spent.cost_usd or 0.0) + solved.cost_usd
-        answers = _answers(workspace.facts, (unit.key for unit in units))
+        self._book(solved.cost_usd)
+        answers = stored_answers(self._workspace.facts, (unit.key for unit in units))
         if solved.left:
             # What the money was not enough for has no row, or that of an earlier failure.
-            wave = {
-                place: batch
-                for place, batch in wave.items()
-                if all(answers.get(unit.key, ("", None))[0] in SETTLED for unit in batch)
-            }
+            settled = {key for key, said in answers.items() if said["state"] in SETTLED}
+            wave = {place: batch for place, batch in wave.items() if all(unit.key in settled for unit in batch)}
         return {place: [answers[unit.key] for unit in batch] for place, batch in wave.items()}
 
+    def _asker(self, purpose: str) -> Asker:
+        usd = None if self._limit.usd is None else max(0.0, self._limit.usd - (self.spent.cost_usd or 0.0))
+        workspace = self._workspace
+        return Asker(workspace.facts, workspace.blobs, workspace.project.root, purpose, self._run_id, budget_usd=usd)
 
-def _vote(unit: Unit[Showing], said: _Said) -> Vote | None:
-    state, answer = said
+    def _book(self, cost_usd: float | None) -> None:
+        if cost_usd is not None:
+            self.spent.cost_usd = (self.spent.cost_usd or 0.0) + cost_usd
+
+
+def _vote(unit: Unit[Showing], said: Mapping[str, Any]) -> Vote | None:
     # Answers that failed, were refused, cut off or empty say nothing.
-    return read_vote(unit.showing, answer) if state == "ok" and answer is not None else None
-
-
-def _answers(facts: FactStore, keys: Iterable[str]) -> dict[str, _Said]:
-    """State and text of the answers to units, by their keys."""
-    with analysis(facts, ["response"]) as connection:
-        connection.register("wanted", pa.table({"key": pa.array(list(keys), pa.string())}))
-        query = "SELECT key, state, answer FROM response SEMI JOIN wanted USING (key)"
-        return {key: (state, answer) for key, state, answer in connection.execute(query).fetchall()}
+    return read_vote(unit.showing, said["answer"]) if said["state"] == "ok" else None

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 from core.content import Modality
 from core.question import Question
-from evaluation.canary import Delivery, check_delivery, known_delivery, problems
+from evaluation.canary import Delivery, known_delivery, problems
 from evaluation.models.catalogue import ModelSpec
+from qc.polling import Poller
 from warehouse.workspace import Workspace
 
 
@@ -27,15 +28,17 @@ class Quarantine:
         return [model for model in models if not self.undelivered.get(model.name, nothing) & question.modalities]
 
 
-def quarantine(workspace: Workspace, run_id: str, models: Sequence[ModelSpec]) -> Quarantine:
-    """Ask each endpoint the canaries that it has not answered yet, and keep back what does not arrive."""
+def quarantine(workspace: Workspace, poller: Poller, models: Sequence[ModelSpec]) -> Quarantine | None:
+    """Ask each endpoint the canaries that it has not answered yet, and keep back what does not arrive.
+
+    None where the money is not enough to ask all of them: then nothing is known of the endpoints.
+    """
     known = known_delivery(workspace.facts, models)
     unsure = [model for model, delivery in zip(models, known, strict=True) if delivery.failures]
-    if unsure:
-        # To make the media of canaries takes seconds, so nobody is asked who has answered all of them.
-        check_delivery(workspace, run_id, unsure)
-        known = known_delivery(workspace.facts, models)
-    return _read(known)
+    # To make the media of canaries takes seconds, so nobody is asked who has answered all of them.
+    if unsure and not poller.ask_canaries(unsure):
+        return None
+    return _read(known_delivery(workspace.facts, models) if unsure else known)
 
 
 def _read(deliveries: Sequence[Delivery]) -> Quarantine:

@@ -200,8 +200,8 @@ class _Round:
 
     def portions(self) -> Iterator[list[str]]:
         """Items that are asked about together. Those that too few endpoints receive are settled without asking."""
-        if self.items:
-            self._check_delivery()
+        if self.items and not self._check_delivery():
+            return
         waiting = list(self.items)
         while waiting:
             count = self._room_for(waiting)
@@ -285,8 +285,12 @@ class _Round:
             return
         self.report.rulings[item.name] = (ruling.decision.value, ruling.reason_codes)
 
-    def _check_delivery(self) -> None:
-        self._quarantine = quarantine(self._workspace, self._run.id, self._panel.models)
+    def _check_delivery(self) -> bool:
+        """Settle what too few endpoints receive; False where the budget leaves it unknown what they receive."""
+        found = quarantine(self._workspace, self._poller, self._panel.models)
+        if found is None:
+            return False
+        self._quarantine = found
         self.report.quarantined = {
             model: sorted(modality.value for modality in lost) for model, lost in self._quarantine.undelivered.items()
         }
@@ -297,6 +301,7 @@ class _Round:
             if len(families) < self._panel.limits.families_at_least:
                 evidence = {"thresholds": asdict(self._panel.limits), "quarantined": self.report.quarantined}
                 self.settle(revision_id, Ruling(Decision.UNKNOWN, ("undelivered",), evidence), decider)
+        return True
 
     def _room_for(self, waiting: Sequence[str]) -> int:
         """How many of the next items to ask about, so that a budget settles some of them and does not begin all."""

@@ -1,7 +1,7 @@
 """When to stop asking: as soon as no answer that is still to come can change what a gate says.
 
-So the ruling is that of a full count, at fewer calls (curtailed sampling; Wetherill and Glazebrook 1986, section 1.5), as
-long as the answers still to come can be read: a full count in which too few can would say nothing at all.
+So the ruling is that of a full count, at fewer calls (curtailed sampling; Wetherill and Glazebrook 1986, section 1.5),
+as long as the answers still to come can be read: a full count in which too few can would say nothing at all.
 """
 
 import math

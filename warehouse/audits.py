@@ -45,10 +45,10 @@ def samples_of(session: Session, subject_sha256: str) -> list[AuditSample]:
     return list(session.exec(query.order_by(col(AuditSample.size))))
 
 
-def items_of(session: Session, sample: AuditSample) -> list[AuditItem]:
-    """The members of a sample in the order in which they were drawn."""
-    query = select(AuditItem).where(AuditItem.sample_id == sample.id)
-    return list(session.exec(query.order_by(col(AuditItem.position))))
+def items_of(session: Session, sample: AuditSample, qid: str | None = None) -> list[AuditItem]:
+    """The members of a sample (or one of them) in the order in which they were drawn."""
+    query = select(AuditItem).where(AuditItem.sample_id == sample.id).order_by(col(AuditItem.position))
+    return list(session.exec(query if qid is None else query.where(AuditItem.qid == qid)))
 
 
 def findings_of(session: Session, subject_sha256: str, qid: str | None = None) -> dict[str, list[AuditFinding]]:

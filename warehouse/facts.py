@@ -174,8 +174,12 @@ class FactStore:
             return []
         return sorted(path for path in self._fs.ls(folder, detail=False) if path.endswith(".parquet"))
 
-    def register(self, connection: duckdb.DuckDBPyConnection, kind: str) -> None:
-        """Make `kind` a view in DuckDB: one row for each key, the latest, a settled response before a failed one."""
+    def register(self, connection: duckdb.DuckDBPyConnection, kind: str, among: str | None = None) -> None:
+        """Make `kind` a view in DuckDB: one row for each key, the latest, a settled response before a failed one.
+
+        With `among`, a column that all rows of one key share, only rows whose value is in that column of the relation
+        `wanted`: sorting out the latest of all rows takes far longer than to find a few.
+        """
         self.recover(kind)
         fact = fact_kind(kind)
         files = self.files(kind)
@@ -186,12 +190,13 @@ class FactStore:
         names = ", ".join("'" + self._for_duckdb(connection, path).replace("'", "''") + "'" for path in files)
         order = "(state IN ('api_error', 'unparsed')), " if kind == "response" else ""
         place = f"row_number() OVER (PARTITION BY {', '.join(fact.key)} ORDER BY {order}recorded_at DESC, run_id DESC)"
+        few = f"SEMI JOIN wanted USING ({among})" if among else ""
         # Names come from our own schema and our own folder listing. The empty table brings the columns that files of an
         # earlier version lack.
         connection.execute(
             f"CREATE OR REPLACE TEMP VIEW {kind} AS SELECT * FROM ("  # noqa: S608
             f"FROM read_parquet([{names}], union_by_name = true, hive_partitioning = false) "
-            f"UNION ALL BY NAME FROM {kind}_empty) QUALIFY {place} = 1"
+            f"UNION ALL BY NAME FROM {kind}_empty) {few} QUALIFY {place} = 1"
         )
 
     def compact(self, kind: str) -> int:

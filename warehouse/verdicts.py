@@ -135,6 +135,13 @@ def own_items(session: Session, person: str) -> SelectOfScalar[str]:
     return select(Item.id).where(col(Item.created_by).in_(names) | col(Item.id).in_(wrote))
 
 
+def judged_revisions(session: Session, person: str) -> SelectOfScalar[str]:
+    """Ids of the revisions on which somebody gave a verdict, in any round: they know the answer."""
+    return select(Verdict.revision_id).where(
+        col(Verdict.by_person), col(Verdict.decider).in_(names_of(session, person))
+    )
+
+
 def names_of(session: Session, person: str) -> set[str]:
     """A person as files (by sign-in name) and the studio (by user id) call them."""
     users = session.exec(select(User).where((col(User.name) == person) | (col(User.id) == person)))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from core.question import choice_label
 from evaluation.graders.cleaning import clean_fragment
@@ -58,7 +58,7 @@ class Options:
     @classmethod
     def of(cls, texts: Sequence[str]) -> "Options":
         """Options by their texts, in order."""
-        return cls(tuple(clean_fragment(text) for text in texts), len(texts))
+        return _cleaned(tuple(texts))
 
     @cached_property
     def _folded(self) -> tuple[str, ...]:
@@ -233,6 +233,12 @@ class Options:
                 for start in find_phrase(longer, words):
                     covered.update(range(start, start + len(longer)))
         return all(start in covered for start in find_phrase(mine, words))
+
+
+# Many answers to one question are read one after the other, in a few turns of its choices.
+@lru_cache(maxsize=64)
+def _cleaned(texts: tuple[str, ...]) -> Options:
+    return Options(tuple(clean_fragment(text) for text in texts), len(texts))
 
 
 def _same_length_folded(text: str) -> str:

@@ -111,9 +111,7 @@ def conditions_table(cells: Sequence[Cell], models: Sequence[str]) -> Table:
 
 def drops(frame: Frame, models: Sequence[str]) -> Table | None:
     """How many points each model loses when something is taken away, item by item (OmniPlay's ablation)."""
-    conditions = sorted(
-        (name for name in frame.names("condition") if name.startswith(TAKEN_AWAY)), key=condition_order
-    )
+    conditions = sorted((name for name in frame.names("condition") if name.startswith(TAKEN_AWAY)), key=condition_order)
     if not conditions or FULL.name not in frame.names("condition"):
         return None
     losses = [

@@ -79,7 +79,9 @@ def audit(
             counts = counts_of(session, sample)
     lines = _audit_lines(sample, counts)
     lines += [f"{findings}: {len(stored)} findings stored"] if findings else []
-    lines += [f"{sheet}: {written} open items"] if sheet else []
+    if sheet:
+        lines += [f"{sheet}: {written} open items; fill in yes, no, unsure / 是, 否, 不确定:"]
+        lines += [f"  {name}: {words.en} {words.zh}" for name, words in ASKED.items()]
     show(_audit_document(sample, counts) | {"stored": len(stored), "written": written}, lines, as_json)
 
 

@@ -11,7 +11,7 @@ from core.question import Question
 from evaluation.report.comparisons import condition_order
 from evaluation.report.items import blind_ceiling
 from qc.checks.twins import twin_problems
-from qc.decoys import SHARES, DecoyEstimate, estimate_decoys, lowest_share
+from qc.decoys import ANY, SHARES, DecoyEstimate, estimate_decoys, lowest_share
 from qc.gates import Thresholds
 from qc.panel import Votes
 from qc.reasons import Words
@@ -21,11 +21,10 @@ from warehouse.tables import Run
 
 # An estimate above it at the share in use is told as a warning.
 LEVEL = 0.05
-ANY = "any"
 _ANY_WORDS = Words(en="under any of them", zh="任一条件")
 
 
-def decoys_of(items: Sequence[ItemStory], level: float = LEVEL) -> Decoys:
+def decoys_of(items: Sequence[ItemStory]) -> Decoys:
     """The decoy estimate from the last verdict by a check in round 2 of each current revision.
 
     Only conditions in which something is missing count: what a donor shows speaks for a wrong choice by itself, and a
@@ -38,10 +37,10 @@ def decoys_of(items: Sequence[ItemStory], level: float = LEVEL) -> Decoys:
     share = (latest.flagged_at if latest else None) or Thresholds().flagged
     curve = estimate_decoys(votes.values(), sorted({*SHARES, share}))
     return Decoys(
-        level=level,
+        level=LEVEL,
         share=share,
         items=next((one.items for one in curve if one.condition == ANY), 0),
-        conditions=_by_condition(curve, votes, share, level),
+        conditions=_by_condition(curve, votes, share),
         curve=tuple(curve),
     )
 
@@ -86,7 +85,7 @@ def _missing(verdict: VerdictStory) -> list[Votes]:
 
 
 def _by_condition(
-    curve: Sequence[DecoyEstimate], votes: dict[str, list[Votes]], share: float, level: float
+    curve: Sequence[DecoyEstimate], votes: dict[str, list[Votes]], share: float
 ) -> tuple[DecoyCondition, ...]:
     alone = {name: {one.condition: one for one in estimate_decoys([found], [share])} for name, found in votes.items()}
     names = sorted({one.condition for one in curve}, key=lambda name: (name == ANY, condition_order(name)))
@@ -99,8 +98,8 @@ def _by_condition(
                 condition=name,
                 shown=_ANY_WORDS if name == ANY else condition_words(name),
                 used=used,
-                lowest=lowest_share(of_name, level),
-                is_above=used.fdr is not None and used.fdr > level,
+                lowest=lowest_share(of_name, LEVEL),
+                is_above=used.fdr is not None and used.fdr > LEVEL,
                 flagged=tuple(item for item, told in alone.items() if name in told and told[name].flagged),
                 decoys=tuple(item for item, told in alone.items() if name in told and told[name].decoys),
             )

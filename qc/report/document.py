@@ -300,10 +300,11 @@ class AuthorStatistics(Frozen):
 
 
 class ReviewerStatistics(Frozen):
-    """A reviewer's verdicts on all revisions, and the share of passes among those that decide; None without any."""
+    """A reviewer's verdicts on all revisions of `items`, and the share of passes among those that decide (None: none)."""
 
     reviewer: str
     verdicts: int
+    items: tuple[str, ...]
     decisions: dict[str, int]
     pass_share: float | None
 

@@ -97,7 +97,6 @@ def _index(report: QcReport, language: str, words: Mapping[str, str]) -> dict[st
                 "rounds": {str(story.round): story.outcome for story in item.rounds},
                 "settled": [story.round for story in item.rounds if story.settled_by_person],
                 "overruled": [story.round for story in item.rounds if story.overruled],
-                "reviewers": sorted(_reviewers(item)),
             }
             for item in report.items
         ],
@@ -109,10 +108,6 @@ def _task_type(name: str, language: str) -> str:
         return load_taxonomy().get(name).name("zh" if language == "zh" else "en")
     except UnknownName:
         return name
-
-
-def _reviewers(item: ItemStory) -> set[str]:
-    return {verdict.decider for story in item.rounds for verdict in story.verdicts if verdict.by_person}
 
 
 def _details(item: ItemStory, language: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What people did: authors, reviewers, audits and the certificates that follow from them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlmodel import Session, col, select
 
@@ -10,7 +10,7 @@ from qc.report.document import AuditLine, AuthorStatistics, CertificateLine, Ite
 from qc.report.stories import Loaded
 from warehouse.audits import counts_of, standing_certificate
 from warehouse.lifecycle import Action
-from warehouse.tables import AuditSample, Certificate, Decision, ItemState, Release, Verdict
+from warehouse.tables import AuditSample, Certificate, Decision, Item, ItemRevision, ItemState, Release, Verdict
 
 _ACCEPTED = (ItemState.ACCEPTED.value, ItemState.RELEASED.value)
 
@@ -25,10 +25,19 @@ def authors_of(items: Sequence[ItemStory], loaded: Sequence[Loaded]) -> tuple[Au
 
 def reviewers_of(session: Session, names: Mapping[str, str]) -> tuple[ReviewerStatistics, ...]:
     """Everybody who gave a verdict on any revision, by name."""
+    query = (
+        select(Verdict.decider, Verdict.decision, Item.name)
+        .join(ItemRevision, col(ItemRevision.id) == col(Verdict.revision_id))
+        .join(Item, col(Item.id) == col(ItemRevision.item_id))
+        .where(col(Verdict.by_person))
+    )
     decisions: dict[str, Counter[str]] = defaultdict(Counter)
-    for decider, decision in session.exec(select(Verdict.decider, Verdict.decision).where(col(Verdict.by_person))):
-        decisions[names.get(decider, decider)][Decision(decision).value] += 1
-    return tuple(_reviewer(name, decisions[name]) for name in sorted(decisions))
+    items: dict[str, set[str]] = defaultdict(set)
+    for decider, decision, item in session.exec(query):
+        name = names.get(decider, decider)
+        decisions[name][Decision(decision).value] += 1
+        items[name].add(item)
+    return tuple(_reviewer(name, decisions[name], items[name]) for name in sorted(decisions))
 
 
 def certificates_of(session: Session) -> tuple[CertificateLine, ...]:
@@ -78,11 +87,12 @@ def _author(author: str, theirs: Sequence[tuple[ItemStory, Loaded]]) -> AuthorSt
     )
 
 
-def _reviewer(name: str, decisions: Counter[str]) -> ReviewerStatistics:
+def _reviewer(name: str, decisions: Counter[str], items: Iterable[str]) -> ReviewerStatistics:
     decided = sum(decisions.values()) - decisions[Decision.UNKNOWN.value]
     return ReviewerStatistics(
         reviewer=name,
         verdicts=sum(decisions.values()),
+        items=tuple(sorted(items)),
         decisions={decision.value: decisions[decision.value] for decision in Decision},
         pass_share=decisions[Decision.PASS.value] / decided if decided else None,
     )

@@ -50,7 +50,7 @@ def history_lines(history: ItemHistory) -> list[str]:
 def answer_rows(item: ItemStory) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the table of conditions x models."""
     models = sorted({cell.model for cell in item.table})
-    cells = {(cell.condition, cell.model): f"{cell.text} ({cell.right}/{len(cell.marks)})" for cell in item.table}
+    cells = {(cell.condition, cell.model): f"{cell.text} ({cell.right}/{cell.valid})" for cell in item.table}
     conditions = dict.fromkeys(cell.condition for cell in item.table)
     rows = [[name, *(cells.get((name, model), "-") for model in models)] for name in conditions]
     return ["condition", *models], rows

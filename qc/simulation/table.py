@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from core.content import Frozen
 from evaluation.metrics import wilson
-from qc.decoys import estimate_decoys
+from qc.decoys import ANY, estimate_decoys
 from qc.gates import Thresholds
 from qc.ground_truth_facts import TruthClass
 from qc.measure import Measure, undefined
@@ -166,7 +166,7 @@ def decoy_rows(answers: Answers, endings: Sequence[Ending], limits: Thresholds |
 
 def _flagged(votes: Sequence[Votes], condition: str, share: float) -> list[str]:
     """Under which conditions the key reaches the share."""
-    wanted = [one for one in votes if condition in (one.condition, "any")]
+    wanted = [one for one in votes if condition in (one.condition, ANY)]
     return [one.condition for one in wanted if one.share_ranges[one.key[0]][0] >= share]
 
 

@@ -49,7 +49,6 @@
     reason: (item, value) => item.reasons.includes(value),
     task_type: (item, value) => item.task_type === value,
     author: (item, value) => item.author === value,
-    reviewer: (item, value) => item.reviewers.includes(value),
     names: (item, value) => value.includes(item.name),
     round: (item, value) => String(value) in item.rounds,
     outcome: (item, value) => item.rounds[String(chosen.round)] === value,
@@ -68,7 +67,6 @@
   function filterWords() {
     const words = {
       author: (value) => t.author + ": " + value,
-      reviewer: (value) => t.reviewer + ": " + value,
       names: (value) => value.length + " " + t.item_list,
       round: (value) => t["round_" + value] + (chosen.outcome ? ": " + outcome(chosen.outcome) : ""),
       settled: (value) => t["round_" + value] + ": " + t.settled_by_person,

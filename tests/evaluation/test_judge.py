@@ -249,7 +249,7 @@ def test_a_stop_between_reply_and_grade_costs_no_second_call(
 ):
     respond(response("1", "w", "a hound"), response("2", "w", "a pup"))
     model, script = scripted(verdict(10))
-    monkeypatch.setattr("evaluation.judge._replies", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("evaluation.judge.stored_answers", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         judge(model, {"w": words})
     monkeypatch.undo()

@@ -385,7 +385,12 @@ def test_an_audit_from_the_command_line(house, call, tmp_path):
     assert call(f"{line} --without image") == f"{taken['item']}: stored; 3 items are pending\n"
     assert call(f"{line} --without image").startswith("rita holds no item of this audit")
     sheet = tmp_path / "sheet.csv"
-    assert call(f"audit zoo 1.0.0 --by rita --sheet {sheet}").endswith(f"{sheet}: 3 open items\n")
+    told = call(f"audit zoo 1.0.0 --by rita --sheet {sheet}")
+    assert f"{sheet}: 3 open items; fill in yes, no, unsure / 是, 否, 不确定:\n" in told
+    assert (
+        "  solvable_without: If not: without which modalities can you answer? 如果不是：缺少哪些模态仍能作答？\n"
+        in told
+    )
     with sheet.open(encoding="utf-8-sig", newline="") as stream:
         rows = list(csv.DictReader(stream))
     with sheet.open("w", encoding="utf-8", newline="") as stream:

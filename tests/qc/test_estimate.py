@@ -62,6 +62,16 @@ def test_whole_counts_are_expected_whole(bench, make_items, make_panel):
     assert first.expected == first.at_most == run_round1(bench.workspace, panel).asked == 3 * 16
 
 
+def test_questions_in_steps_are_expected_whole(bench, make_items, make_panel):
+    """Each step is judged, so that none of their counts stops early, however many models a family has."""
+    bench.bring(make_items(1, 78, families=[Family.STEPS]))
+    models = [model.model_copy(update={"family": f"f{place % 4}"}) for place, model in enumerate(make_panel(8).models)]
+    panel = replace(make_panel(), models=models, reviews=False)
+    run_round1(bench.workspace, panel)
+    (second,) = estimate(bench.workspace, panel, [2])
+    assert second.expected == second.at_most == run_round2(bench.workspace, panel).asked == 3 * 8
+
+
 def test_after_the_run_nothing_is_left_to_ask(bench, make_items, make_panel):
     items = make_items(3, 74)
     bench.bring(items)
@@ -97,10 +107,14 @@ def test_dollars_follow_from_what_calls_have_cost(bench, make_items, make_panel)
     )
     (before,) = estimate(bench.workspace, panel, [1])
     assert before.usd is None
-    spent = run_round1(bench.workspace, panel).spent
+    run_round1(bench.workspace, panel)
     bench.bring([second_item])
     (after,) = estimate(bench.workspace, panel, [1])
-    assert after.usd == pytest.approx(after.expected * spent.cost_usd / spent.calls, rel=0.05)
+    with analysis(bench.workspace.facts, ["response"]) as connection:
+        usd, calls = connection.execute(
+            "SELECT sum(cost_usd), count(*) FROM response WHERE purpose = 'qc round 1'"
+        ).fetchone()
+    assert after.usd == pytest.approx(after.expected * usd / calls, rel=0.05)
 
 
 def test_nothing_waits(bench, make_panel):

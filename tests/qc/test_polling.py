@@ -6,6 +6,7 @@ import pytest
 
 from core.condition import FULL, TEXT_ONLY, Condition, without
 from core.content import Modality
+from evaluation.canary import check_delivery
 from evaluation.models.catalogue import Price
 from evaluation.models.spending import NoPrice
 from qc.gates import Thresholds
@@ -202,6 +203,8 @@ def test_a_budget_in_dollars_leaves_the_rest_and_goes_on_to_the_same_end(bench, 
     free = new_bench("free")
     free.bring(items)
     panel = priced(make_panel())
+    for one in (bench, free):
+        check_delivery(one.workspace, "before", panel.models)
     whole = run_round1(free.workspace, panel)
     assert whole.spent.cost_usd > 0
     dearest = whole.spent.cost_usd / whole.asked * 2
@@ -225,6 +228,22 @@ def test_no_dollar_is_spent_of_none(bench, make_items, make_panel):
     report = run_round1(bench.workspace, priced(make_panel()), Limit(usd=0.0))
     assert (report.asked, report.spent.cost_usd, report.rulings) == (0, None, {})
     assert report.left == sorted(item.name for item in items)
+
+
+def test_canaries_are_paid_for_and_without_them_nothing_is_judged(bench, new_bench, make_items, make_panel):
+    items = make_items(1, 46)
+    bench.bring(items)
+    checked = new_bench("checked")
+    checked.bring(items)
+    panel = priced(make_panel())
+    check_delivery(checked.workspace, "before", panel.models)
+    questions = run_round1(checked.workspace, panel).spent.cost_usd
+    report = run_round1(bench.workspace, panel, Limit(usd=questions))
+    assert (report.asked, report.rulings, report.left) == (0, {}, [items[0].name])
+    assert report.spent.cost_usd > 0
+    rest = run_round1(bench.workspace, panel)
+    assert rest.left == []
+    assert report.spent.cost_usd + rest.spent.cost_usd > 2 * questions
 
 
 def test_a_budget_in_dollars_needs_prices(bench, make_items, make_panel):

@@ -9,6 +9,7 @@ from evaluation.canary import CANARIES
 from evaluation.models.sim.grammar import Sight
 from interplay.demo_media import materials
 from qc.ground_truth import Family, GroundTruthItem, TruthClass, generate
+from qc.polling import Limit, Poller
 from qc.quarantine import quarantine
 from qc.rounds import Panel, run_round1, run_round2
 from warehouse.analytics import analysis
@@ -161,7 +162,8 @@ def test_who_may_be_asked_follows_from_what_the_question_holds(bench, make_items
     bench.bring([heard, seen_item])
     panel, deaf = panel_with(5, dropped=["audio"])
     with open_run(bench.workspace.database, "test", {}) as run:
-        found = quarantine(bench.workspace, run.id, panel.models)
+        poller = Poller(bench.workspace, "test", run.id, panel.limits, Limit())
+        found = quarantine(bench.workspace, poller, panel.models)
     assert found.undelivered == {deaf: frozenset({Modality.AUDIO})}
     with bench.workspace.database.reading() as session:
         waiting = {item.name: one.as_question() for item, one in revisions_in(session, ItemState.SUBMITTED)}

@@ -209,6 +209,17 @@ class TestPeople:
         (found,) = qc_report(workspace).reviewers
         assert (found.reviewer, found.verdicts, found.pass_share) == ("rita", 3, 0.5)
         assert found.decisions == {"pass": 1, "return": 0, "reject": 1, "unknown": 1}
+        assert found.items == ("a", "b", "c")
+
+    def test_a_reviewer_s_items_are_those_of_all_the_verdicts(self, workspace, story):
+        """On revisions that are history, too: the number of verdicts leads to them."""
+        story("a", (1, "check@1", "unknown", "unsolved"), (1, "rita", "return", "ambiguous"))
+        with workspace.database.session() as session:
+            item = get_item(session, "a")
+            revise_item(session, item, item.version, draft("a, mended"))
+        found = qc_report(workspace)
+        assert [(one.verdicts, one.items) for one in found.reviewers] == [(1, ("a",))]
+        assert 'data-filter="{&#34;names&#34;:[&#34;a&#34;]}">1</a>' in page(found, "en")
 
     def test_who_never_decided_has_no_pass_share(self, workspace, story):
         story("a", (1, "check@1", "pass"), (2, "check@1", "pass"), (3, "rita", "unknown"))

@@ -267,6 +267,11 @@ def test_lost_responses_are_left_out_and_silent_ones_are_question_marks(judged, 
     silent = [answer.model_copy(update={"right": None, "picked": (), "steps": ()}) for answer in item.answers]
     assert {mark for cell in answer_table(silent) for mark in cell.marks} == {"?"}
     assert {cell.valid for cell in answer_table(silent)} == {0}
+    # What says nothing is not counted as wrong.
+    (first, *others) = [answer for answer in item.answers if (answer.condition, answer.model) == ("full", "m0")]
+    half = answer_table([first.model_copy(update={"rotation": 9, "right": None}), first, *others])
+    _, ((_, told),) = answer_rows(item.model_copy(update={"table": half}))
+    assert told.endswith(f" ? ({len(others) + 1}/{len(others) + 1})")
 
 
 def test_conditions_have_words_in_both_languages():

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 from fsspec.implementations.local import LocalFileSystem
 from hypothesis import HealthCheck, given, settings
@@ -373,6 +374,25 @@ def test_compaction_keeps_the_view(tmp_path, runs, data):
     assert len(store.files("step")) == min(1, len(files))
     assert view(store) == before
     assert len(stored_in_memory(store)) == sum(len(rows) for rows in runs)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15)
+@given(
+    runs=st.lists(st.lists(st.tuples(st.sampled_from("klm"), st.integers(0, 9), st.booleans()), max_size=6), max_size=4)
+)
+def test_a_view_of_few_rows_holds_what_the_whole_view_holds_of_them(tmp_path, runs):
+    store = FactStore(f"memory://{uuid.uuid4().hex}", tmp_path / "journal")
+    for place, rows in enumerate(runs):
+        made = [response(key, "ok" if fine else "api_error", minute) for key, minute, fine in rows]
+        write(store, made, f"run{place}", "response")
+    with duckdb.connect() as connection:
+        connection.register("wanted", pa.table({"key": ["k", "m", "none"]}))
+        store.register(connection, "response", among="key")
+        few = connection.execute("SELECT key, state, recorded_at FROM response ORDER BY key").fetchall()
+    with duckdb.connect() as connection:
+        store.register(connection, "response")
+        whole = connection.execute("SELECT key, state, recorded_at FROM response ORDER BY key").fetchall()
+    assert few == [row for row in whole if row[0] in ("k", "m")]
 
 
 def stored_in_memory(store: FactStore) -> list:

@@ -1,4 +1,4 @@
--- One settled answer for each wanted request, and the keys of the units that already have it.
+-- One settled answer for each request, and the keys of the units that already have it.
 -- ?: the states that count as settled.
 SELECT
     request_key,
@@ -16,6 +16,5 @@ SELECT
     first(latency_s ORDER BY recorded_at, key) AS latency_s,
     first(cost_usd ORDER BY recorded_at, key) AS cost_usd
 FROM response
-SEMI JOIN wanted USING (request_key)
 WHERE list_contains(?, state)
 GROUP BY request_key

@@ -83,7 +83,7 @@ class Decision(StrEnum):
 
 
 class Verdict(SQLModel, table=True):
-    """A judgement on one revision in one round; `decider` is a user id, or a check as `name@version`."""
+    """A judgement on one revision in one round; `decider` is a user, or a check as `name@version`."""
 
     __tablename__ = "verdict"
 
