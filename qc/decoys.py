@@ -5,7 +5,8 @@ luck as often as any one wrong choice. So the items in which a wrong choice reac
 by luck (target-decoy estimate of the false discovery rate; Elias and Gygi 2007).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
 from core.condition import TEXT_ONLY
@@ -27,7 +28,7 @@ class DecoyEstimate(Frozen):
         items: That were asked about with one right choice.
         flagged: Items whose key reaches the share.
         decoys: Items of which some wrong choice does.
-        fdr: Decoys, each divided by its item's number of wrong choices, over `flagged`, at most 1; None where nothing
+        fdr: Decoys, each over its item's number of wrong choices, over `flagged`, at most 1; None where nothing
             is flagged, for then no discovery is there that could be false.
         fdr_at_most: With 95% confidence, taking decoys for Poisson counts: what few decoys, or none, leave possible.
         open: Items in which asking stopped before it was known whether a choice reaches the share. They count for
@@ -49,9 +50,10 @@ def estimate_decoys(
 ) -> list[DecoyEstimate]:
     """FDR(t) for each condition and for any of them.
 
-    Only items whose key did not lead with the text alone are asked about with one modality missing. So a wrong choice
-    counts there only if it did not lead with the text alone either: else luck that removed keys would be counted again
-    in the decoys that it left.
+    Only items whose key did not lead with the text alone are asked about with one modality missing. A wrong choice
+    stands for a key there only if it did not lead with the text alone either. And it is seen there only in items whose
+    key did not, so each counts 1 / P times: P is how often a choice does not lead where another one does not, as wrong
+    choices tell.
 
     Args:
         votes: For each item, its votes under the conditions with something missing (no probes, and no donors: what a
@@ -59,20 +61,14 @@ def estimate_decoys(
         shares: At which t.
         passes: The share up to which a key goes on from the text alone.
     """
-    items = [{one.condition: one for one in of_item if len(one.key) == 1 and one.wrong} for of_item in votes]
-    ranges = [
-        {name: _ranges(one, of_item.get(TEXT_ONLY.name), passes) for name, one in of_item.items()} for of_item in items
-    ]
-    names = sorted({name for of_item in items for name in of_item})
-    keys = [next(iter(of_item.values())).key[0] for of_item in items if of_item]
-    ranges = [of_item for of_item in ranges if of_item]
-    found = [
-        _at(name, share, [(key, one[name]) for key, one in zip(keys, ranges, strict=True) if name in one])
-        for name in names
-        for share in shares
-    ]
-    largest = [(key, _largest(list(one.values()))) for key, one in zip(keys, ranges, strict=True)]
-    return found + [_at(ANY, share, largest) for share in shares]
+    asked = ({one.condition: one for one in of_item if len(one.key) == 1 and one.wrong} for of_item in votes)
+    items = [of_item for of_item in asked if of_item]
+    found = []
+    weight = 1 / _staying(items, passes)
+    for condition in [*sorted({name for of_item in items for name in of_item}), ANY]:
+        some = [_read(of_item, condition, passes) for of_item in items if condition == ANY or condition in of_item]
+        found += [_at(condition, share, some, weight) for share in shares]
+    return found
 
 
 def lowest_share(estimates: Iterable[DecoyEstimate], level: float) -> float | None:
@@ -85,18 +81,72 @@ def lowest_share(estimates: Iterable[DecoyEstimate], level: float) -> float | No
     return passing
 
 
-def _at(condition: str, share: float, items: Sequence[tuple[int, Sequence[Range]]]) -> DecoyEstimate:
+@dataclass(frozen=True)
+class _Item:
+    """Between which shares each choice lies, with the text alone and, the largest, with one modality missing."""
+
+    key: int
+    text: Sequence[Range]
+    later: Sequence[Range]
+
+    @property
+    def ranges(self) -> list[Range]:
+        """The larger of the two."""
+        pairs = zip(self.text, self.later, strict=True)
+        return [(max(early[0], late[0]), max(early[1], late[1])) for early, late in pairs]
+
+    def lucky(self, share: float, weight: float) -> list[float]:
+        """What each wrong choice that reaches a share counts."""
+        reached = (
+            1.0 if early[0] >= share else weight if late[0] >= share else 0.0
+            for place, (early, late) in enumerate(zip(self.text, self.later, strict=True))
+            if place != self.key
+        )
+        return [counts for counts in reached if counts]
+
+
+def _read(of_item: Mapping[str, Votes], condition: str, passes: float) -> _Item:
+    first = next(iter(of_item.values()))
+    none = [(0.0, 0.0)] * len(first.share_ranges)
+    text = of_item.get(TEXT_ONLY.name)
+    led = _leading(text, passes) if text else frozenset()
+    later = [
+        [(0.0, 0.0) if place in led else one for place, one in enumerate(votes.share_ranges)]
+        for name, votes in of_item.items()
+        if name != TEXT_ONLY.name and condition in (name, ANY)
+    ]
+    largest = [(max(low for low, _ in one), max(high for _, high in one)) for one in zip(none, *later, strict=True)]
+    is_shown = text is not None and condition in (TEXT_ONLY.name, ANY)
+    return _Item(first.key[0], text.share_ranges if text is not None and is_shown else none, largest)
+
+
+def _leading(text: Votes, passes: float) -> frozenset[int]:
+    return frozenset(place for place in text.wrong if text.shares and text.shares[place] > passes)
+
+
+def _staying(items: Iterable[Mapping[str, Votes]], passes: float) -> float:
+    """How often a wrong choice does not lead with the text alone, where another one of the item does not."""
+    together = pairs = 0
+    for text in (of_item[TEXT_ONLY.name] for of_item in items if TEXT_ONLY.name in of_item):
+        staying = len(text.wrong) - len(_leading(text, passes))
+        pairs += staying * (len(text.wrong) - 1)
+        together += staying * (staying - 1)
+    return together / pairs if together else 1.0
+
+
+def _at(condition: str, share: float, items: Sequence[_Item], weight: float) -> DecoyEstimate:
     flagged, decoys, weighted, undecided = 0, 0, 0.0, 0
-    for key, ranges in items:
+    for item in items:
+        ranges = item.ranges
         if any(low < share <= high for low, high in ranges):
             undecided += 1
             continue
-        flagged += ranges[key][0] >= share
-        lucky = sum(low >= share for place, (low, _) in enumerate(ranges) if place != key)
+        flagged += ranges[item.key][0] >= share
+        lucky = item.lucky(share, weight)
         decoys += bool(lucky)
-        weighted += lucky / (len(ranges) - 1)
+        weighted += sum(lucky) / (len(ranges) - 1)
     # Above one half no two choices can reach a share under one condition, and this is the count of items with a decoy.
-    each = weighted / decoys if decoys else fmean(1 / (len(ranges) - 1) for _, ranges in items) if items else 0.0
+    each = weighted / decoys if decoys else fmean(1 / (len(one.text) - 1) for one in items) if items else 0.0
     return DecoyEstimate(
         condition=condition,
         share=share,
@@ -107,19 +157,6 @@ def _at(condition: str, share: float, items: Sequence[tuple[int, Sequence[Range]
         fdr_at_most=min(1.0, _poisson_at_most(decoys) * each / flagged) if flagged else None,
         open=undecided,
     )
-
-
-def _ranges(votes: Votes, text: Votes | None, passes: float) -> list[Range]:
-    """Between which shares each choice lies; nothing for a wrong one that led with the text alone already."""
-    if text is None or text is votes:
-        return list(votes.share_ranges)
-    led = {place for place in text.wrong if text.shares and text.shares[place] > passes}
-    return [(0.0, 0.0) if place in led else one for place, one in enumerate(votes.share_ranges)]
-
-
-def _largest(conditions: Sequence[Sequence[Range]]) -> list[Range]:
-    """For each choice, between which shares the largest that it reaches under any of the conditions lies."""
-    return [(max(low for low, _ in one), max(high for _, high in one)) for one in zip(*conditions, strict=True)]
 
 
 def _poisson_at_most(count: int) -> float:

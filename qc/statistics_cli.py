@@ -25,7 +25,7 @@ _STANDS_OUT = {
 
 @app.command()
 def agreement(
-    seed: Annotated[int, typer.Option(help="Of the resampled items behind the interval.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the resampled items behind the interval.")] = 0,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:

@@ -62,6 +62,8 @@ def audit(
         raise typer.BadParameter("say --size or --share")
     if findings is not None and by is None:
         raise typer.BadParameter("--findings needs --by")
+    if sheet is not None and not sheet.absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {sheet.parent} to write {sheet.name} into; make it first")
     with open_workspace(project) as workspace:
         opened = open_subject(workspace, subject, version, _columns(column))
         known = _known_size(workspace, opened) if size is None and share is None else None

@@ -300,7 +300,7 @@ class AuthorStatistics(Frozen):
 
 
 class ReviewerStatistics(Frozen):
-    """A reviewer's verdicts on all revisions of `items`, and the share of passes among those that decide (None: none)."""
+    """A reviewer's verdicts on all revisions of `items`, and the share of passes among those that decide, if any do."""
 
     reviewer: str
     verdicts: int

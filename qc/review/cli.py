@@ -255,7 +255,7 @@ def _open(session: Session, task: Task, by: str) -> ReviewView | CaseView:
 def _anchored(text: str) -> tuple[str, str]:
     part, colon, words = text.partition(":")
     if not colon or not words.strip():
-        raise typer.BadParameter(f"{text!r} names no part; write 'PART: WORDS', as 'choice B: too long'")
+        raise typer.BadParameter(f"{text!r} is no 'PART: WORDS'; write it as 'choice B: too long'")
     return part.strip(), words.strip()
 
 

@@ -34,7 +34,7 @@ _CALLS = {"calls": "calls an item", "calls_sound": "calls a sound item"}
 
 @app.command()
 def simulate(
-    items: Annotated[int, typer.Option(min=1, help="How many items.")] = 1000,
+    items: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many items.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 0,
     choices: Annotated[int, typer.Option(min=2, max=_DEFAULT.domain, help="Of each item.")] = _DEFAULT.choices,
     families: Annotated[int, typer.Option(min=_FEWEST_FAMILIES, help="Of models.")] = _DEFAULT.families,

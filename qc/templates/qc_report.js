@@ -289,7 +289,8 @@
       if (!isShown) element.firstChild.scrollIntoView({ block: "nearest", behavior: "instant" });
     }
     function close() {
-      for (const one of document.querySelectorAll("#list .chosen")) if (one.closest("tr.opened") === (element.closest("tr.opened"))) one.classList.remove("chosen");
+      const opened = element.closest("tr.opened");
+      if (opened) opened.querySelectorAll(".chosen").forEach((one) => one.classList.remove("chosen"));
       element.remove();
     }
     function fill(at, words) {

@@ -151,7 +151,7 @@ def _facts(workspace: Workspace, kind: str) -> list[dict[str, Any]]:
 
 
 def _asked(row: dict[str, Any], names: dict[str, str]) -> str:
-    return f"{row['model']} {names[row['revision_id']]} {row['condition']} {row['rotation']} {row['replicate']}"
+    return f"{row['model']} {names.get(row['revision_id'], row['revision_id'])} {row['condition']} {row['rotation']} {row['replicate']}"
 
 
 def _names(workspace: Workspace) -> dict[str, str]:

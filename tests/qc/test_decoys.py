@@ -174,3 +174,25 @@ def test_where_wrong_choices_are_like_the_key_the_estimate_is_near_the_truth(cho
         assert false > 20
         errors.append(estimated.fdr - false / estimated.flagged)
     assert -0.02 <= np.mean(errors) <= 0.06
+
+
+def test_after_the_text_alone_decoys_stand_for_the_keys_that_went_on():
+    """Guesses of another mind under the second condition, which only items whose key did not lead are asked under."""
+    gaps = {"without_audio": [], "any": []}
+    for seed in range(6):
+        rng = np.random.default_rng([9, seed])
+        items = []
+        for text, later in zip(exchangeable(rng, 1500, 4), exchangeable(rng, 1500, 4), strict=True):
+            went_on = text.shares[0] <= 0.4
+            items.append([text, *([later.model_copy(update={"condition": "without_audio"})] if went_on else [])])
+        known = [[SPREAD, votes(1.0, 0.0, 0.0, 0.0, condition="without_audio")]] * 400
+        found = estimate_decoys([*items, *known], [0.6])
+        for name, of_one in gaps.items():
+            lucky = sum(
+                any(one.shares[0] >= 0.6 for one in of_item if name in (one.condition, "any")) for of_item in items
+            )
+            estimated = at(found, 0.6, name)
+            assert estimated.flagged == lucky + len(known)
+            of_one.append(estimated.fdr - lucky / estimated.flagged)
+    for of_one in gaps.values():
+        assert -0.02 <= np.mean(of_one) <= 0.06
