@@ -181,18 +181,20 @@ def test_after_the_text_alone_decoys_stand_for_the_keys_that_went_on():
     gaps = {"without_audio": [], "any": []}
     for seed in range(6):
         rng = np.random.default_rng([9, seed])
-        items = []
-        for text, later in zip(exchangeable(rng, 1500, 4), exchangeable(rng, 1500, 4), strict=True):
-            went_on = text.shares[0] <= 0.4
-            items.append([text, *([later.model_copy(update={"condition": "without_audio"})] if went_on else [])])
-        known = [[SPREAD, votes(1.0, 0.0, 0.0, 0.0, condition="without_audio")]] * 400
-        found = estimate_decoys([*items, *known], [0.6])
+        # The key of the first thousand is found under the second condition.
+        found_later = [votes(1.0, 0.0, 0.0, 0.0)] * 1000 + exchangeable(rng, 1500, 4)
+        items = [
+            [text, *([later.model_copy(update={"condition": "without_audio"})] if text.shares[0] <= 0.4 else [])]
+            for text, later in zip(exchangeable(rng, 2500, 4), found_later, strict=True)
+        ]
+        found = estimate_decoys(items, [0.6])
         for name, of_one in gaps.items():
-            lucky = sum(
+            flagged = [
                 any(one.shares[0] >= 0.6 for one in of_item if name in (one.condition, "any")) for of_item in items
-            )
+            ]
+            lucky = sum(flagged[1000:]) + (name == "any") * sum(of_item[0].shares[0] >= 0.6 for of_item in items[:1000])
             estimated = at(found, 0.6, name)
-            assert estimated.flagged == lucky + len(known)
+            assert estimated.flagged == sum(flagged)
             of_one.append(estimated.fdr - lucky / estimated.flagged)
     for of_one in gaps.values():
         assert -0.02 <= np.mean(of_one) <= 0.06
