@@ -1,5 +1,6 @@
 """`interplay qc ...`."""
 
+from collections import Counter
 from typing import Annotated
 
 import typer
@@ -54,7 +55,8 @@ def run(
     """Run rounds 1 (model check) and 2 (ablation study) on the items that wait for them.
 
     Without --model, the panel is every model that interplay.toml names with `panel = true`. Each endpoint must first
-    repeat what delivery canaries carry. What a budget leaves without a verdict is listed; the same command goes on.
+    repeat what delivery canaries carry. What is left without a verdict is listed, and the same command goes on; exit
+    code 1 when endpoints do not answer and nothing could be judged.
 
     Example: interplay qc run --max-calls 2000
     """
@@ -72,6 +74,8 @@ def run(
             usd = None if budget_usd is None else max(0.0, budget_usd - sum(one.cost_usd or 0.0 for one in spent))
             reports.append({1: run_round1, 2: run_round2}[number](workspace, panel, Limit(calls, usd)))
     show(list(map(_document, reports)), [line for report in reports for line in _round_lines(report)], as_json)
+    if any(report.silent and report.left and not report.rulings for report in reports):
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -118,10 +122,7 @@ def _models(workspace: Workspace, names: list[str] | None) -> list[ModelSpec]:
 
 def _estimate_line(one: Estimate) -> str:
     cost = "" if one.usd is None else f", for about {one.usd:.2f} US dollars"
-    return (
-        f"round {one.round}: {one.items} items, about {one.expected} questions{cost} "
-        f"(at most {one.at_most})"
-    )
+    return f"round {one.round}: {one.items} items, about {one.expected} questions{cost} (at most {one.at_most})"
 
 
 def _document(report: RoundReport) -> dict[str, object]:
@@ -133,6 +134,7 @@ def _document(report: RoundReport) -> dict[str, object]:
         "overtaken": report.overtaken,
         "quarantined": report.quarantined,
         "canaries": report.canaries,
+        "silent": report.silent,
         "asked": report.asked,
         "failures": dict(report.spent.failures),
         "cost_usd": report.spent.cost_usd,
@@ -140,21 +142,25 @@ def _document(report: RoundReport) -> dict[str, object]:
 
 
 def _round_lines(report: RoundReport) -> list[str]:
-    lines = [f"round {report.round}: {len(report.rulings)} items, {report.asked} questions asked"]
+    counts = Counter(decision for decision, _ in report.rulings.values())
+    decided = "".join(f", {count} {decision}" for decision, count in sorted(counts.items()))
+    lines = [f"round {report.round}: {report.asked} questions asked, {len(report.rulings)} items judged{decided}"]
     if report.spent.cost_usd is not None:
         lines.append(f"  cost: {report.spent.cost_usd:.4f} US dollars")
     lines += [
         f"  failed: {count} {state}{_why(report, state)}" for state, count in sorted(report.spent.failures.items())
     ]
     for model, lost in report.quarantined.items():
-        lines.append(
-            f"  {model} is not asked about items with {' or '.join(lost)}: {'; '.join(report.canaries[model])}"
-        )
+        asked = "anything" if model in report.silent else f"about items with {' or '.join(lost)}"
+        lines.append(f"  {model} is not asked {asked}: {'; '.join(report.canaries[model])}")
     for name, (decision, codes) in sorted(report.rulings.items()):
         lines.append(f"  {name}: {decision}" + (f" ({', '.join(codes)})" if codes else ""))
     lines += [f"  {name}: changed by somebody meanwhile; run the round again" for name in report.overtaken]
     if report.left:
-        lines.append(f"  PARTIAL: the budget left {len(report.left)} items without a verdict; run the round again")
+        why = "endpoints do not answer" if report.silent else "the budget"
+        lines.append(
+            f"  PARTIAL: {len(report.left)} items are left without a verdict ({why}); the same command goes on"
+        )
     return lines
 
 

@@ -21,11 +21,20 @@ from qc.stopping import Gate
 from warehouse.items import revisions_in
 from warehouse.runs import open_run
 from warehouse.tables import Decision, Item, ItemRevision
-from warehouse.verdicts import ROUND_NEEDS, Judgement, OldRevision, WrongRound, record_verdict, settle_round
+from warehouse.verdicts import (
+    ROUND_NEEDS,
+    Judgement,
+    OldRevision,
+    WrongRound,
+    record_verdict,
+    settle_round,
+    verdicts_on,
+)
 from warehouse.workspace import Workspace
 
 MODEL_CHECK = "model_check@2"
 ABLATION = "ablation@2"
+_UNDELIVERED = "undelivered"
 # So many items are asked about together: enough to keep every model busy, few enough that what is stopped in the middle
 # has judged most of what it asked about.
 ITEMS_AT_ONCE = 200
@@ -43,9 +52,11 @@ class RoundReport:
         round: 1 or 2.
         rulings: Item to its decision, with reason codes.
         overtaken: Items that somebody moved or revised while the round was at work: they are judged next time.
-        left: Items that the budget left without a verdict; any makes this a partial result.
+        left: Items that are left without a verdict, by the budget or because endpoints do not answer; any makes this a
+            partial result.
         quarantined: Model to the modalities that do not reach it.
         canaries: What the canaries of those models showed.
+        silent: Models that answered no canary.
         spent: Questions asked, answers that failed, US dollars.
     """
 
@@ -55,6 +66,7 @@ class RoundReport:
     left: list[str] = field(default_factory=list)
     quarantined: dict[str, list[str]] = field(default_factory=dict)
     canaries: dict[str, list[str]] = field(default_factory=dict)
+    silent: list[str] = field(default_factory=list)
     spent: Spent = field(default_factory=Spent)
 
     @property
@@ -171,6 +183,7 @@ class _Round:
         self._opened = open_run(workspace.database, f"qc round {number}", settings)
         self.report = RoundReport(number)
         self._quarantine = Quarantine()
+        self._waits: set[str] = set()
         self._removals = Removals(workspace, panel.placebo)
 
     def __enter__(self) -> "_Round":
@@ -202,7 +215,7 @@ class _Round:
         """Items that are asked about together. Those that too few endpoints receive are settled without asking."""
         if self.items and not self._check_delivery():
             return
-        waiting = list(self.items)
+        waiting = [revision_id for revision_id in self.items if revision_id not in self._waits]
         while waiting:
             count = self._room_for(waiting)
             yield waiting[:count]
@@ -295,13 +308,29 @@ class _Round:
             model: sorted(modality.value for modality in lost) for model, lost in self._quarantine.undelivered.items()
         }
         self.report.canaries = {model: list(told) for model, told in self._quarantine.told.items()}
-        decider = MODEL_CHECK if self._number == 1 else ABLATION
+        self.report.silent = sorted(found.silent)
         for revision_id in list(self.items):
-            families = {model.family for model in self._models_for(revision_id)}
-            if len(families) < self._panel.limits.families_at_least:
-                evidence = {"thresholds": asdict(self._panel.limits), "quarantined": self.report.quarantined}
-                self.settle(revision_id, Ruling(Decision.UNKNOWN, ("undelivered",), evidence), decider)
+            if self._too_few(self._models_for(revision_id)):
+                self._settle_undelivered(revision_id)
         return True
+
+    def _settle_undelivered(self, revision_id: str) -> None:
+        """What too few endpoints receive waits for a person; what they may receive once they answer is left."""
+        perhaps = self._quarantine.perhaps_usable(self._panel.models, self.questions[revision_id])
+        if not self._too_few(perhaps) or self._is_ruled(revision_id):
+            self._waits.add(revision_id)
+            return
+        evidence = {"thresholds": asdict(self._panel.limits), "quarantined": self.report.quarantined}
+        decider = MODEL_CHECK if self._number == 1 else ABLATION
+        self.settle(revision_id, Ruling(Decision.UNKNOWN, (_UNDELIVERED,), evidence), decider)
+
+    def _too_few(self, models: Sequence[ModelSpec]) -> bool:
+        return len({model.family for model in models}) < self._panel.limits.families_at_least
+
+    def _is_ruled(self, revision_id: str) -> bool:
+        """Whether the round has said more of it before: that nobody can be asked now takes nothing of that away."""
+        with self._workspace.database.reading() as session:
+            return any(one.reason_codes != [_UNDELIVERED] for one in verdicts_on(session, revision_id, self._number))
 
     def _room_for(self, waiting: Sequence[str]) -> int:
         """How many of the next items to ask about, so that a budget settles some of them and does not begin all."""

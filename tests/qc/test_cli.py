@@ -71,7 +71,7 @@ def test_from_submitted_to_accepted(call, bench, make_items, reviewers):
     told = call("qc run")
     assert f"  {sound.name}: pass" in told
     assert f"  {redundant.name}: reject (redundant_modality)" in told
-    assert re.search(r"round 1: 2 items, 22 questions asked", told)
+    assert re.search(r"round 1: 22 questions asked, 2 items judged, 2 pass", told)
     again = call("qc run --json")
     assert [(one["round"], one["items"], one["asked"], one["failures"]) for one in again] == [
         (1, {}, 0, {}),
@@ -103,8 +103,8 @@ def test_a_budget_leaves_a_partial_result_that_says_so(call, bench, make_items):
     items = make_items(2, 23)
     bench.bring(items)
     told = call("qc run --round 1 --no-reviews --max-calls 10")
-    assert "round 1: 1 items, 7 questions asked" in told
-    assert "  PARTIAL: the budget left 1 items without a verdict; run the round again" in told
+    assert "round 1: 7 questions asked, 1 items judged, 1 pass" in told
+    assert "  PARTIAL: 1 items are left without a verdict (the budget); the same command goes on" in told
     (rest,) = call("qc run --round 1 --no-reviews --max-calls 10 --json")
     assert (rest["asked"], rest["partial"], rest["left"], len(rest["items"])) == (7, False, [], 1)
     # One budget for both rounds.

@@ -147,7 +147,20 @@ def test_a_panel_of_dead_endpoints_decides_nothing(bench, make_items, make_panel
     (item,) = make_items(1, 58)
     bench.bring([item])
     report = run_round1(bench.workspace, make_panel(error_rate=1.0, generate={"max_retries": 0}))
-    assert (report.rulings, report.asked) == ({item.name: UNDELIVERED}, 0)
+    assert (report.rulings, report.asked, report.left) == ({}, 0, [item.name])
+    assert report.silent == ["m0", "m1", "m2", "m3"]
+    assert bench.verdicts(item.name) == []
+    back = run_round1(bench.workspace, make_panel())
+    assert (back.left, back.silent, list(back.rulings)) == ([], [], [item.name])
+
+
+def test_what_was_ruled_before_stays_when_too_few_can_be_asked(bench, make_items, make_panel, panel_with):
+    (item,) = make_items(1, 60, TruthClass.IMPOSSIBLE)
+    bench.bring([item])
+    assert run_round1(bench.workspace, make_panel()).rulings == {item.name: ("unknown", ("unsolved",))}
+    deaf, _ = panel_with(4, dropped=["audio"])
+    assert run_round1(bench.workspace, deaf).rulings == {}
+    assert [verdict.reason_codes for verdict in bench.verdicts(item.name)] == [["unsolved"]]
 
 
 def test_refusals_are_no_delivery(bench, make_items, make_panel):
