@@ -45,10 +45,12 @@ def certify(workspace: Workspace, name: str, version: str, clock: Clock = utc_no
         counts = counts_of(session, samples[-1])
         standing = standing_certificate(session, sha256)
     if counts.pending:
-        return Certified(standing, _not_complete(counts), counts, _shortfall(standing) if standing else None)
+        return Certified(
+            standing, _not_complete(counts), counts, _shortfall(standing, samples[-1].population) if standing else None
+        )
     if standing is None or standing.release_id != release.id or standing.sample_id != samples[-1].id:
         standing = _store(workspace, release, samples, clock)
-    return Certified(standing, None, counts, _shortfall(standing))
+    return Certified(standing, None, counts, _shortfall(standing, samples[-1].population))
 
 
 def sentence(counts: AuditCounts, sample: AuditSample, extended_from: int | None = None) -> str:
@@ -57,10 +59,15 @@ def sentence(counts: AuditCounts, sample: AuditSample, extended_from: int | None
     With `extended_from`, the size of an earlier sample, it says that the size was not fixed beforehand: who looks at
     149 items, and at 236 or 313 where some fail, certifies 2% of a set in which 2% fail 9% of the time, not 5%.
     """
-    bound = upper_bound(counts.failures, counts.audited)
+    unsure = f" (people were unsure of {counts.unsure} of them)" if counts.unsure else ""
+    if counts.audited == sample.population:
+        return (
+            f"{counts.failures} of these {counts.audited} items, all of which people audited, are solvable without "
+            f"some modality{unsure}."
+        )
+    bound = proved(counts, sample)
     # Of one that is 2.0% to its last digit, the rounding of its computation may not make 2.1%.
     shown = math.ceil(1000 * bound - 1e-9) / 10
-    unsure = f" (people were unsure of {counts.unsure} of them)" if counts.unsure else ""
     text = (
         f"At most {shown:.1f}% of these items are solvable without some modality, at {100 * CONFIDENCE:.0f}% "
         f"confidence: {counts.failures} of {counts.audited} items audited by people at random (seed {sample.seed}) "
@@ -69,6 +76,13 @@ def sentence(counts: AuditCounts, sample: AuditSample, extended_from: int | None
     if extended_from is None:
         return text
     return f"{text} The sample was extended from {extended_from} items; that confidence is of a size fixed beforehand."
+
+
+def proved(counts: AuditCounts, sample: AuditSample) -> float:
+    """The upper bound of the share that fails; of a set that was audited as a whole, that share itself."""
+    if counts.audited == sample.population:
+        return counts.failures / counts.audited
+    return upper_bound(counts.failures, counts.audited)
 
 
 def _store(workspace: Workspace, release: Release, samples: Sequence[AuditSample], clock: Clock) -> Certificate:
@@ -87,7 +101,7 @@ def _store(workspace: Workspace, release: Release, samples: Sequence[AuditSample
                 release_id=release.id,
                 audited=counts.audited,
                 failures=counts.failures,
-                bound=upper_bound(counts.failures, counts.audited),
+                bound=proved(counts, sample),
                 confidence=CONFIDENCE,
                 text=sentence(counts, sample, _extended_from(session, samples)),
                 run_id=run.id,
@@ -120,10 +134,13 @@ def _not_complete(counts: AuditCounts) -> str:
     return f"not complete: {counts.pending} of the {counts.drawn} items in the sample are pending"
 
 
-def _shortfall(certificate: Certificate) -> str | None:
+def _shortfall(certificate: Certificate, population: int) -> str | None:
     if certificate.bound <= TARGET:
         return None
     needed = required_size(certificate.failures)
+    if certificate.audited == population:
+        failing = f"{100 * certificate.bound:.2f}% of the items fail"
+        return f"{failing}, and {100 * TARGET:.0f}% may: mend or retire those that do"
     return (
         f"the bound is {100 * certificate.bound:.2f}%, not {100 * TARGET:.0f}%; with {certificate.failures} that fail, "
         f"{needed} items must be audited, {needed - certificate.audited} more"

@@ -16,8 +16,9 @@ from qc.audit.sheet import read_sheet, write_sheet
 from qc.audit.subjects import Subject, open_subject
 from warehouse.audits import AuditCounts, counts_of, samples_of
 from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show
+from warehouse.exporters.base import copy_media, file_name
 from warehouse.people import get_user
-from warehouse.tables import AuditAnswer, AuditSample
+from warehouse.tables import AuditAnswer, AuditSample, ItemRevision
 from warehouse.workspace import Workspace, open_workspace
 
 app = typer.Typer(no_args_is_help=True, help="Audit finished sets, and certify releases.", rich_markup_mode=None)
@@ -73,6 +74,9 @@ def audit(
             what = "would be drawn" if known is None else "are drawn already"
             show(document, [f"{opened.name}: {wanted} of {len(opened.members)} items {what}"], as_json)
             return
+        if by is not None:
+            with workspace.database.reading() as session:
+                get_user(session, by)
         sample = draw_sample(workspace.database, opened, wanted, by or "maintainer", seed)
         with workspace.database.session() as session:
             stored = read_sheet(session, sample, findings, by) if findings and by else []
@@ -92,6 +96,10 @@ def audit_next(
     subject: SubjectArgument,
     by: AuditorOption,
     version: VersionArgument = None,
+    media: Annotated[
+        Path | None,
+        typer.Option("--media", file_okay=False, help="Copy an item's media from the project to this folder."),
+    ] = None,
     column: ColumnOption = None,
     as_json: JsonOption = False,
     project: ProjectOption = None,
@@ -110,6 +118,12 @@ def audit_next(
                 return
             item, assignment = taken
             shown = shown_items(session, sample, item.qid)[item.qid]
+            revision = session.get(ItemRevision, item.revision_id) if media and item.revision_id else None
+        if media and revision is not None:
+            parts = revision.as_question().media
+            for part in parts:
+                copy_media(workspace.blobs, part.media, media)
+            shown = {**shown, "media": [f"{part.name} {media / file_name(part.media)}" for part in parts]}
     asked = {name: words.model_dump() for name, words in ASKED.items()}
     document = {"item": item.qid, **shown, "asked": asked, "until": assignment.expires_at.isoformat()}
     lines = [item.qid, *_item_lines(shown), *(f"{words.en} {words.zh}" for words in ASKED.values())]

@@ -37,15 +37,15 @@ class NoSample(InterplayError):
 def sample_size(subject: Subject, size: int | None = None, share: float | None = None) -> int:
     """How many items to draw: `size`, or that share of all, or what suits the subject.
 
-    Without both: for a release the smallest sample that certifies it where nothing fails (149), if it holds as many;
-    else 15%.
+    Without both: for a release the smallest sample that certifies it where nothing fails (149), or all of a smaller
+    one; else 15%.
 
     Raises:
         BadSampleSize: Less than one, or more than there are.
     """
     population = len(subject.members)
-    if size is None and share is None and subject.release_id is not None and population >= required_size(0):
-        size = required_size(0)
+    if size is None and share is None and subject.release_id is not None:
+        size = min(required_size(0), population)
     wanted = math.ceil(population * (SHARE if share is None else share)) if size is None else size
     if not 1 <= wanted <= population:
         raise BadSampleSize(f"{subject.name} holds {population} items; draw between 1 and {population}, not {wanted}")

@@ -13,8 +13,9 @@ from core.content import Frozen, Message, Modality, Part
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
 from core.provenance import content_hash
-from core.question import Question, QuestionKind
+from core.question import Question, QuestionKind, choice_label
 from evaluation.graders import grader_for
+from evaluation.graders.choice import chosen
 from evaluation.prompts import render
 from qc.reasons import Words
 from qc.review.places import Place, ReviewPlace, case_place, review_place
@@ -68,6 +69,10 @@ class AlreadyAnswered(InterplayError):
 
 class EmptyAnswer(InterplayError):
     """An answer without a word."""
+
+
+class NoSuchChoice(InterplayError):
+    """An answer to a choice question that names none of the choices."""
 
 
 class ShownStep(Frozen):
@@ -194,12 +199,13 @@ def answer_partial(
         WrongStage: The question holds no media, so that nothing is hidden.
         AlreadyAnswered: Another answer is stored.
         EmptyAnswer: A text without a word.
+        NoSuchChoice: It names none of the choices.
     """
     place = review_place(session, assignment_id, reviewer, clock, lock=True)
     review = place.review
     if review.hidden is None:
         raise WrongStage(f"item {place.item.name!r} holds no media, so nothing is hidden; answer it with everything")
-    if _is_new(answer, review.partial_at is not None, review.partial_answer):
+    if _is_new(place.question, answer, review.partial_at is not None, review.partial_answer):
         review.partial_answer, review.partial_at = answer, clock()
         review.partial_points = _points(place.question, answer)
         _record(session, place, Stage.PARTIAL, clock)
@@ -216,12 +222,13 @@ def answer_full(
         WrongStage: The question was not answered with a modality hidden yet.
         AlreadyAnswered: Another answer is stored.
         EmptyAnswer: A text without a word.
+        NoSuchChoice: It names none of the choices.
     """
     place = review_place(session, assignment_id, reviewer, clock, lock=True)
     review = place.review
     if stage_of(review) is Stage.PARTIAL:
         raise WrongStage(f"item {place.item.name!r}: answer without the hidden material first")
-    if _is_new(answer, review.full_at is not None, review.full_answer):
+    if _is_new(place.question, answer, review.full_at is not None, review.full_answer):
         review.full_answer, review.full_at = answer, clock()
         review.full_points = _points(place.question, answer)
         _record(session, place, Stage.FULL, clock)
@@ -253,9 +260,13 @@ def hidden_modality(
     return open_ones[int(content_hash([revision_id, reviewer])[:16], 16) % len(open_ones)]
 
 
-def _is_new(answer: str | None, is_answered: bool, stored: str | None) -> bool:
+def _is_new(question: Question, answer: str | None, is_answered: bool, stored: str | None) -> bool:
     if answer is not None and not answer.strip():
         raise EmptyAnswer("the answer holds no word; write one, or say that you cannot tell")
+    # An answer is not changed, so a slip of the finger must not become one.
+    if answer is not None and question.kind is QuestionKind.CHOICE and chosen(question, answer) is None:
+        last = choice_label(len(question.choices) - 1)
+        raise NoSuchChoice(f"{answer!r} names no choice; write a letter from A to {last}, or say that you cannot tell")
     if is_answered and answer != stored:
         raise AlreadyAnswered("you answered this stage before, and an answer is not changed; go on to the next stage")
     return not is_answered

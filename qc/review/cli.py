@@ -1,12 +1,13 @@
 """`interplay qc review ...`."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from sqlmodel import Session, col, select
 
-from core.content import Message, TextPart
+from core.content import MediaPart, Message, TextPart
 from core.errors import InterplayError
 from core.taxonomy import Language
 from evaluation.prompts import render
@@ -19,8 +20,9 @@ from qc.review.solves import ablation_solves
 from qc.review.verdicts import adjudicate
 from qc.review.waiting import OPEN_CASE, Waiting, open_cases, waiting_for_review
 from warehouse.command_line import JsonOption, ProjectOption, show, show_table
+from warehouse.exporters.base import copy_media, file_name
 from warehouse.tables import Decision, User
-from warehouse.workspace import open_workspace
+from warehouse.workspace import Workspace, open_workspace
 
 app = typer.Typer(no_args_is_help=True, help="Review questions blind first, and decide.", rich_markup_mode=None)
 gold_app = typer.Typer(no_args_is_help=True, help="Gold items, which measure attention.", rich_markup_mode=None)
@@ -31,6 +33,9 @@ MaintainerOption = Annotated[str, typer.Option("--by", help="Your user name; you
 DecisionOption = Annotated[Decision, typer.Option(help="What you decide.")]
 ReasonOption = Annotated[list[str] | None, typer.Option("--reason", help="A reason code; see 'qc reasons'; repeat.")]
 ItemArgument = Annotated[str, typer.Argument(help="Item name.")]
+MediaOption = Annotated[
+    Path | None, typer.Option("--media", file_okay=False, help="Copy the media that are shown now into this folder.")
+]
 LanguageOption = Annotated[Language, typer.Option(help="Language of the instructions.")]
 
 
@@ -48,23 +53,26 @@ def next_command(
     case: Annotated[
         bool, typer.Option("--open-case", help="A case that a check of round 1 or 2 left open, instead of a review.")
     ] = False,
+    media: MediaOption = None,
     language: LanguageOption = "en",
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Show your present task, or take the next one.
 
-    Example: interplay qc review next --by ana
+    Example: interplay qc review next --by ana --media now/
     """
     with open_workspace(project) as workspace, workspace.database.session() as session:
         present = present_task(session, by)
         is_case = case if present is None else present.kind == OPEN_CASE
         task = (take_open_case if is_case else take_review)(session, by)
         view = None if task is None else _open(session, task, by)
+        if view is not None and media is not None:
+            _lay_out(workspace, view, media)
     if view is None:
         show(None, ["nothing waits for you"], as_json)
     else:
-        show(view.model_dump(mode="json"), _view_lines(view, language), as_json)
+        show(view.model_dump(mode="json"), _view_lines(view, language, media), as_json)
 
 
 @app.command()
@@ -72,6 +80,7 @@ def answer(
     by: ByOption,
     text: Annotated[str | None, typer.Option("--answer", help="Your answer, written as a model is told to.")] = None,
     cannot_tell: Annotated[bool, typer.Option("--cannot-tell", help="What is shown is not enough to answer.")] = False,
+    media: MediaOption = None,
     language: LanguageOption = "en",
     as_json: JsonOption = False,
     project: ProjectOption = None,
@@ -87,7 +96,9 @@ def answer(
         stage = open_review(session, task.assignment_id, by).stage
         store = answer_partial if stage is Stage.PARTIAL else answer_full
         view = store(session, task.assignment_id, by, text)
-    show(view.model_dump(mode="json"), _view_lines(view, language), as_json)
+        if media is not None:
+            _lay_out(workspace, view, media)
+    show(view.model_dump(mode="json"), _view_lines(view, language, media), as_json)
 
 
 @app.command()
@@ -278,14 +289,25 @@ def _waiting_document(one: Waiting, names: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _view_lines(view: ReviewView | CaseView, language: Language) -> list[str]:
+def _message(view: ReviewView | CaseView) -> Message:
+    return render(view.background.question)[0] if isinstance(view, CaseView) else view.shown.message
+
+
+def _lay_out(workspace: Workspace, view: ReviewView | CaseView, folder: Path) -> None:
+    """Copy what is shown now, and nothing that is still hidden."""
+    for part in _message(view).parts:
+        if isinstance(part, MediaPart):
+            copy_media(workspace.blobs, part.media, folder)
+
+
+def _view_lines(view: ReviewView | CaseView, language: Language, media: Path | None = None) -> list[str]:
     head = f"{view.item} (yours until {view.expires_at:%Y-%m-%d %H:%M} UTC)"
     lines = [f"{head}: {view.stage.value}" if isinstance(view, ReviewView) else f"{head}: round {view.round}"]
     lines.append(view.instruction.text(language))
     if isinstance(view, CaseView):
         lines.append(f"Evidence: interplay qc show {view.item}")
-        return [*lines, "", *_message_lines(render(view.background.question)[0]), *_background_lines(view.background)]
-    lines += ["", *_message_lines(view.shown.message)]
+        return [*lines, "", *_message_lines(_message(view), media), *_background_lines(view.background)]
+    lines += ["", *_message_lines(_message(view), media)]
     if view.revealed is None:
         return lines
     for given in view.revealed.answers:
@@ -296,13 +318,15 @@ def _view_lines(view: ReviewView | CaseView, language: Language) -> list[str]:
     return [*lines, *_background_lines(view.revealed)]
 
 
-def _message_lines(message: Message) -> list[str]:
-    """The question as a model is asked it, with media named by their content."""
-    texts = [
-        part.text if isinstance(part, TextPart) else f"<{part.name}: {part.media.media_type} {part.media.sha256}>"
-        for part in message.parts
-    ]
+def _message_lines(message: Message, folder: Path | None) -> list[str]:
+    """The question as a model is asked it, with media as files in the folder, or named by their content."""
+    texts = [part.text if isinstance(part, TextPart) else _named(part, folder) for part in message.parts]
     return "".join(texts).splitlines()
+
+
+def _named(part: MediaPart, folder: Path | None) -> str:
+    where = f"{part.media.media_type} {part.media.sha256}" if folder is None else folder / file_name(part.media)
+    return f"<{part.name}: {where}>"
 
 
 def _background_lines(background: Background) -> list[str]:

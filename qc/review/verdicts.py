@@ -19,6 +19,10 @@ REVIEWERS_TO_SETTLE = 2
 REVIEWERS_AT_MOST = 3
 
 
+class NeedlessReason(InterplayError):
+    """Reasons against an item that is to pass."""
+
+
 class NotLeftOpen(InterplayError):
     """A person was to pass an item through a round that no check of that round left open."""
 
@@ -111,9 +115,14 @@ def checked_codes(item_name: str, decision: Decision, reason_codes: Sequence[str
     """The reason codes of a decision, known ones, and at least one where the author must be told why.
 
     Raises:
-        UnknownName, ReasonMissing: As they say.
+        UnknownName, ReasonMissing, NeedlessReason: As they say.
     """
     codes = [reason(code).code for code in reason_codes]
+    if decision is Decision.PASS and codes:
+        raise NeedlessReason(
+            f"item {item_name!r}: to pass it and to say {', '.join(codes)} contradict each other; return it, or write "
+            "a comment instead"
+        )
     if decision in (Decision.RETURN, Decision.REJECT) and not codes:
         raise ReasonMissing(f"item {item_name!r}: to {decision.value} it, give a reason code; 'qc reasons' lists them")
     return codes

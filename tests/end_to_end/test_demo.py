@@ -56,9 +56,7 @@ def test_the_release_holds_both_languages_both_kinds_and_both_pairs_of_senses(re
 def test_what_was_planted_was_stopped_for_its_own_reason(demo, interplay):
     report = json.loads(interplay.run("qc", "report", "--json", "--project", demo.project).stdout)
     stopped = {
-        item["name"]: (item["state"], item["reason_codes"])
-        for item in report["items"]
-        if item["state"] != "released"
+        item["name"]: (item["state"], item["reason_codes"]) for item in report["items"] if item["state"] != "released"
     }
     assert stopped == {
         "gt2-0000": ("rejected", ["unanswerable"]),  # asks for what is in no material

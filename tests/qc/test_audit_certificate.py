@@ -225,12 +225,28 @@ def damages(house):
     return verify_release(house.database, house.workspace.blobs, "zoo", "1.0.0").damages
 
 
+def test_of_a_set_that_was_audited_as_a_whole_nothing_is_left_to_infer(house):
+    house.release(21)
+    found = audited(house, 21)
+    assert (found.certificate.bound, found.short_of_target) == (0.0, None)
+    assert found.certificate.text == (
+        "0 of these 21 items, all of which people audited, are solvable without some modality."
+    )
+
+
+def test_a_whole_set_that_fails_is_told_what_to_do(house):
+    house.release(20)
+    found = audited(house, 20, failures=1)
+    assert found.certificate.bound == pytest.approx(0.05)
+    assert found.short_of_target == "5.00% of the items fail, and 2% may: mend or retire those that do"
+
+
 def test_a_sealed_manifest_holds_the_certificate_and_is_whole(real_zoo, call, tmp_path):
-    certificate = audited(real_zoo, 4).certificate
+    certificate = audited(real_zoo, 3).certificate
     manifest = seal(real_zoo)
-    # 1 - .05^(1/4) = 52.71%
+    # 1 - .05^(1/3) = 63.16%
     assert manifest.certificate == certificate.text
-    assert manifest.certificate.startswith("At most 52.8% of these items are solvable without some modality")
+    assert manifest.certificate.startswith("At most 63.2% of these items are solvable without some modality")
     assert damages(real_zoo) == []
     assert "whole" in call("release verify zoo 1.0.0", app=root)
     export_release(real_zoo.database, real_zoo.workspace.blobs, "zoo", "1.0.0", "jsonl", tmp_path / "out")
@@ -238,7 +254,7 @@ def test_a_sealed_manifest_holds_the_certificate_and_is_whole(real_zoo, call, tm
     release = open_subject(real_zoo.workspace, "zoo@1.0.0")
     # An export is the same set of questions: its audit is that of the release.
     assert (export.sha256, list(export.members)) == (release.sha256, list(release.members))
-    assert draw(real_zoo, 4, str(tmp_path / "out")).id == certificate.sample_id
+    assert draw(real_zoo, 3, str(tmp_path / "out")).id == certificate.sample_id
 
 
 def test_a_release_that_was_sealed_before_its_audit_keeps_its_manifest(real_zoo, call):
@@ -362,7 +378,7 @@ def test_every_command_has_an_example_and_json(command):
 
 def test_an_audit_from_the_command_line(house, call, tmp_path):
     house.release(20)
-    assert call("audit zoo 1.0.0 --dry-run --json") == {"subject": "zoo 1.0.0", "population": 20, "size": 3}
+    assert call("audit zoo 1.0.0 --dry-run --json") == {"subject": "zoo 1.0.0", "population": 20, "size": 20}
     with house.database.reading() as session:
         assert session.exec(select(AuditSample)).all() == []
     assert call("audit zoo 1.0.0 --share 0.2 --by max").splitlines() == [

@@ -118,7 +118,7 @@ def test_another_seed_draws_others_and_is_refused_once_one_is_drawn(house, new_h
     [
         (1_000, "r", None, None, 149),
         (149, "r", None, None, 149),
-        (148, "r", None, None, 23),
+        (148, "r", None, None, 148),
         (1_000, None, None, None, 150),
         (1_000, "r", None, 0.1, 100),
         (1_001, None, None, 0.2, 201),

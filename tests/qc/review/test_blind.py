@@ -17,6 +17,7 @@ from qc.review.blind import (
     INSTRUCTIONS,
     AlreadyAnswered,
     EmptyAnswer,
+    NoSuchChoice,
     Stage,
     WrongStage,
     hidden_modality,
@@ -73,7 +74,8 @@ class TestWhatIsShown:
         waiting(kind)
         task = desk.take("r0")
         # Right and wrong answers look the same: the points are not told either.
-        for answer, stage in (("SECRET-LESS", Stage.PARTIAL), (None, Stage.FULL)):
+        wrong = "B" if kind == "choice" else "SECRET-LESS"
+        for answer, stage in ((wrong, Stage.PARTIAL), (None, Stage.FULL)):
             view = desk.view(task, "r0")
             assert view.stage is stage
             told = json.dumps([view.model_dump(mode="json"), task.model_dump(mode="json")])
@@ -109,7 +111,7 @@ class TestWhatIsShown:
         for number, key in enumerate(keys):
             desk.item(f"zoo-{number}", ask(kind, text="Same?", **key))
             task = desk.take("r0")
-            view = desk.partial(task, "r0", "3")
+            view = desk.partial(task, "r0", "B" if kind == "choice" else "3")
             told.append(view.model_dump(exclude={"assignment_id", "item", "expires_at"}))
             desk.full(task, "r0", None)
             desk.give(task, "r0")
@@ -336,3 +338,12 @@ def test_several_right_choices_are_told_as_to_a_model(desk, ask):
     shown = desk.view(desk.take("r0"), "r0").shown
     assert shown.several_are_right
     assert "More than one option is right" in shown.message.parts[-1].text
+
+
+def test_a_slip_is_no_answer_to_a_choice_question(desk, waiting):
+    waiting("choice")
+    task = desk.take("r0")
+    with pytest.raises(NoSuchChoice, match="'Q' names no choice; write a letter from A to C, or say that you cannot"):
+        desk.partial(task, "r0", "Q")
+    assert desk.view(task, "r0").stage is Stage.PARTIAL
+    assert desk.partial(task, "r0", "C").stage is Stage.FULL
