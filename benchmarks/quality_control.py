@@ -179,6 +179,8 @@ def print_calls(workspace: Workspace, items: Sequence[GroundTruthItem], reports:
     groups = {"all that were asked": set(counts), "sound": sound, "sound, in choices": sound & in_choices}
     groups["sound, in choices, passed both"] = groups["sound, in choices"] & kept
     for title, names in groups.items():
+        if not names:
+            continue
         first, second, reviews = (
             statistics.fmean(counts[name].get(purpose, 0) for name in sorted(names))
             for purpose in ("qc round 1", "qc round 2", "review")

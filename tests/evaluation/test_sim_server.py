@@ -7,6 +7,7 @@ import socket
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 import httpx
 import numpy as np
@@ -406,6 +407,15 @@ class TestFailures:
                         received += piece
             assert received
             assert b"[DONE]" not in received
+
+    def test_a_caller_that_goes_away_while_it_sends_is_no_bug(self, known, caplog):
+        begun = b"POST /v1/chat/completions HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\r\n{"
+        with serving({"perfect": Knobs()}, known) as address:
+            place = urlsplit(address)
+            with socket.create_connection((place.hostname, place.port)) as caller:
+                caller.sendall(begun)
+            assert httpx.get(f"{address}/models").status_code == 200
+        assert caplog.records == []
 
     @pytest.mark.parametrize("model", ["always-hang", "slow"])
     def test_one_that_hangs_is_left_by_the_caller_and_blocks_neither_others_nor_the_end(self, known, model):

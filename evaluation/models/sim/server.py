@@ -22,7 +22,7 @@ from anyio import CapacityLimiter, create_task_group, move_on_after
 from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -88,7 +88,12 @@ class SimulatedServer:
                 Route("/v1/models", self._models),
                 Route("/health", self._health),
             ],
-            exception_handlers={ApiError: _refused, HTTPException: _no_route, Exception: _bug},
+            exception_handlers={
+                ApiError: _refused,
+                HTTPException: _no_route,
+                ClientDisconnect: _unheard,
+                Exception: _bug,
+            },
         )
 
     async def _health(self, request: Request) -> Response:
@@ -228,6 +233,11 @@ async def _no_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     said = f"{request.method} {request.url.path}: {error.detail}"
     return await _refused(request, ApiError(error.status_code, said, "no_such_route"))
+
+
+async def _unheard(request: Request, error: Exception) -> Response:
+    """The caller went away while it was sending."""
+    return Response(status_code=499)
 
 
 async def _bug(request: Request, error: Exception) -> Response:
