@@ -196,7 +196,7 @@ def _rounds(
 
 
 # Of the panel's votes: what programs read.
-_UNTOLD = frozenset({"key", "solved_range", "share_ranges", "planned", "families_open", "responses"})
+_UNTOLD = frozenset({"solved_range", "share_ranges", "planned", "families_open", "responses"})
 
 
 def _lines(values: Mapping[str, object]) -> list[tuple[str, str]]:

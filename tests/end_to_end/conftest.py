@@ -121,14 +121,14 @@ def contents_of() -> Callable[[Path], dict[str, list[str]]]:
 def _contents(project: Path) -> dict[str, list[str]]:
     with open_workspace(project) as workspace:
         names = _names(workspace)
+        facts = {kind: _facts(workspace, kind) for kind in FACT_KINDS}
+        # Verdicts name the responses that they rest on.
+        names |= {row["key"]: f"answer {_asked(row, names)}" for row in facts["response"]}
         found: dict[str, list[str]] = {}
         for table in SQLModel.metadata.sorted_tables:
             if table.name != "run":
                 found[table.name] = _texts(_rows(workspace, table), names)
-        for kind in FACT_KINDS:
-            rows = _facts(workspace, kind)
-            if kind == "response":
-                names |= {row["key"]: f"answer {_asked(row, names)}" for row in rows}
+        for kind, rows in facts.items():
             found[f"fact {kind}"] = _texts(rows, names)
     return found
 
