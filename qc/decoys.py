@@ -46,27 +46,26 @@ class DecoyEstimate(Frozen):
 
 
 def estimate_decoys(
-    votes: Iterable[Sequence[Votes]], shares: Sequence[float] = SHARES, passes: float = Thresholds.passes
+    votes: Iterable[Sequence[Votes]], shares: Sequence[float] = SHARES, flagged: float = Thresholds.flagged
 ) -> list[DecoyEstimate]:
     """FDR(t) for each condition and for any of them.
 
-    Only items whose key did not lead with the text alone are asked about with one modality missing. A wrong choice
-    stands for a key there only if it did not lead with the text alone either. And it is seen there only in items whose
-    key did not, so each counts 1 / P times: P is how often a choice does not lead where another one does not, as wrong
-    choices tell.
+    Only items that the text alone does not flag are asked about with one modality missing. A wrong choice stands for a
+    key there only if it would not have been flagged either. And it is seen there only in items whose key was not, so
+    each counts 1 / P times: P is how often a choice is not flagged where another one is not, as wrong choices tell.
 
     Args:
         votes: For each item, its votes under the conditions with something missing (no probes, and no donors: what a
             donor shows speaks for a wrong choice by itself).
         shares: At which t.
-        passes: The share up to which a key goes on from the text alone.
+        flagged: The share from which on the text alone stops an item.
     """
     asked = ({one.condition: one for one in of_item if len(one.key) == 1 and one.wrong} for of_item in votes)
     items = [of_item for of_item in asked if of_item]
     found = []
-    weight = 1 / _staying(items, passes)
+    weight = 1 / _staying(items, flagged)
     for condition in [*sorted({name for of_item in items for name in of_item}), ANY]:
-        some = [_read(of_item, condition, passes) for of_item in items if condition == ANY or condition in of_item]
+        some = [_read(of_item, condition, flagged) for of_item in items if condition == ANY or condition in of_item]
         found += [_at(condition, share, some, weight) for share in shares]
     return found
 
@@ -105,11 +104,11 @@ class _Item:
         return [counts for counts in reached if counts]
 
 
-def _read(of_item: Mapping[str, Votes], condition: str, passes: float) -> _Item:
+def _read(of_item: Mapping[str, Votes], condition: str, flagged: float) -> _Item:
     first = next(iter(of_item.values()))
     none = [(0.0, 0.0)] * len(first.share_ranges)
     text = of_item.get(TEXT_ONLY.name)
-    led = _leading(text, passes) if text else frozenset()
+    led = _leading(text, flagged) if text else frozenset()
     later = [
         [(0.0, 0.0) if place in led else one for place, one in enumerate(votes.share_ranges)]
         for name, votes in of_item.items()
@@ -120,15 +119,15 @@ def _read(of_item: Mapping[str, Votes], condition: str, passes: float) -> _Item:
     return _Item(first.key[0], text.share_ranges if text is not None and is_shown else none, largest)
 
 
-def _leading(text: Votes, passes: float) -> frozenset[int]:
-    return frozenset(place for place in text.wrong if text.shares and text.shares[place] > passes)
+def _leading(text: Votes, flagged: float) -> frozenset[int]:
+    return frozenset(place for place in text.wrong if text.share_ranges[place][0] >= flagged)
 
 
-def _staying(items: Iterable[Mapping[str, Votes]], passes: float) -> float:
-    """How often a wrong choice does not lead with the text alone, where another one of the item does not."""
+def _staying(items: Iterable[Mapping[str, Votes]], flagged: float) -> float:
+    """How often the text alone does not flag a wrong choice, where it does not flag another one of the item."""
     together = pairs = 0
     for text in (of_item[TEXT_ONLY.name] for of_item in items if TEXT_ONLY.name in of_item):
-        staying = len(text.wrong) - len(_leading(text, passes))
+        staying = len(text.wrong) - len(_leading(text, flagged))
         pairs += staying * (len(text.wrong) - 1)
         together += staying * (staying - 1)
     return together / pairs if together else 1.0

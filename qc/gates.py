@@ -112,6 +112,28 @@ def judge_ablations(ablated: Mapping[Modality, Sequence[Pair]], limits: Threshol
     return Ruling(Decision.PASS, (), evidence)
 
 
+def goes_on(text: Votes | None, limits: Thresholds) -> bool:
+    """Whether the item is asked about with one modality missing too: the text alone does not flag it.
+
+    A person who has to decide on a grey one then sees all of it.
+    """
+    return text is not None and enough_so_far(text, limits) and (text.solved or 0.0) < limits.flagged
+
+
+def judge_together(text: Ruling, ablations: Ruling) -> Ruling:
+    """What round 2's gates say together: a doubt about the text stays with a person, whatever comes after.
+
+    Where the text alone led halfway to the key, guesses lead to it with one modality missing too: that is no second
+    proof. The person sees both.
+    """
+    votes = [*text.evidence["votes"], *ablations.evidence["votes"]]
+    evidence = {**text.evidence, **ablations.evidence, "votes": votes}
+    if text.decision is Decision.PASS:
+        return Ruling(ablations.decision, ablations.reason_codes, evidence)
+    codes = tuple(dict.fromkeys([*text.reason_codes, *ablations.reason_codes]))
+    return Ruling(Decision.UNKNOWN, codes, evidence)
+
+
 def needs_probe(votes: Votes | None, limits: Thresholds) -> bool:
     """Whether the options-free probe must be asked: there were options, and the item is flagged or grey."""
     return bool(votes and votes.shares and enough_so_far(votes, limits) and (votes.solved or 0.0) > limits.passes)

@@ -11,7 +11,18 @@ from core.errors import InterplayError
 from core.question import Question
 from evaluation.models.catalogue import ModelSpec
 from qc.checking import Checker
-from qc.gates import Pair, Ruling, Thresholds, judge_ablations, judge_full, judge_text, needs_probe, notes_on_full
+from qc.gates import (
+    Pair,
+    Ruling,
+    Thresholds,
+    goes_on,
+    judge_ablations,
+    judge_full,
+    judge_text,
+    judge_together,
+    needs_probe,
+    notes_on_full,
+)
 from qc.model_review import CODES, Reviews, judge_reviews, read_reviews, review_units
 from qc.panel import Votes, make_ballot
 from qc.polling import Limit, Poller, Spent
@@ -129,21 +140,20 @@ def run_round2(workspace: Workspace, panel: Panel, limit: Limit | None = None) -
     with _Round(workspace, panel, 2, limit or Limit()) as the_round:
         for some in the_round.portions():
             text = the_round.poll_with_probe(some, lambda _: {Modality.TEXT: [TEXT_ONLY]})
-            standing = []
+            rulings, standing = {}, []
             for revision_id in some:
                 if not the_round.is_left(revision_id):
-                    ruling = judge_text(*text[revision_id][Modality.TEXT][0], panel.limits)
-                    if ruling.decision is Decision.PASS:
+                    ((votes, probe),) = text[revision_id][Modality.TEXT]
+                    rulings[revision_id] = judge_text(votes, probe, panel.limits)
+                    if goes_on(votes, panel.limits):
                         standing.append(revision_id)
                     else:
-                        the_round.settle(revision_id, ruling, ABLATION)
+                        the_round.settle(revision_id, rulings[revision_id], ABLATION)
             ablated = the_round.poll_with_probe(standing, the_round.removals)
             for revision_id in standing:
                 if not the_round.is_left(revision_id):
                     ruling = judge_ablations(ablated[revision_id], panel.limits)
-                    before = [one.model_dump(mode="json") for one in text[revision_id][Modality.TEXT][0] if one]
-                    evidence = {**ruling.evidence, "votes": [*before, *ruling.evidence["votes"]]}
-                    the_round.settle(revision_id, replace(ruling, evidence=evidence), ABLATION)
+                    the_round.settle(revision_id, judge_together(rulings[revision_id], ruling), ABLATION)
         return the_round.report
 
 

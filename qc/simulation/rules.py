@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 from core.condition import FULL, TEXT_ONLY
 from core.question import Question
 from qc.estimate import any_question
-from qc.gates import Pair, Ruling, Thresholds, judge_ablations, judge_full, judge_text, needs_probe
+from qc.gates import (
+    Pair,
+    Ruling,
+    Thresholds,
+    goes_on,
+    judge_ablations,
+    judge_full,
+    judge_text,
+    judge_together,
+    needs_probe,
+)
 from qc.panel import Vote, Votes, tally
 from qc.simulation.answers import ABLATED, NO_ANSWER, REMOVALS, REPEATS, Answers, Places
 from qc.stopping import Gate, further_calls
@@ -160,10 +170,11 @@ class _Item:
         full = self._count(FULL.name, Gate.FULL)
         ruling = judge_full(self._question, full, self._limits)
         if ruling.decision is Decision.PASS:
-            ruling = judge_text(*self._with_probe(TEXT_ONLY.name), self._limits)
-        if ruling.decision is Decision.PASS:
-            ablated = {modality: [self._with_probe(name)] for modality, name in REMOVALS.items()}
-            ruling = judge_ablations(ablated, self._limits)
+            votes, probe = self._with_probe(TEXT_ONLY.name)
+            ruling = judge_text(votes, probe, self._limits)
+            if goes_on(votes, self._limits):
+                ablated = {modality: [self._with_probe(name)] for modality, name in REMOVALS.items()}
+                ruling = judge_together(ruling, judge_ablations(ablated, self._limits))
         return Ending(_OUTCOME[ruling.decision], _code(ruling), self._calls, tuple(self._shown))
 
     def _with_probe(self, condition: str) -> Pair:

@@ -113,15 +113,15 @@ class TestConditions:
         assert told(at(estimates, 0.6, "without_audio")) == (1, 0, 0, 1, None)
         assert told(at(estimates, 0.6, "any")) == (1, 1, 0, 0, 0.0)
 
-    def test_a_wrong_choice_that_led_with_the_text_alone_counts_there_and_not_again(self):
-        text = votes(0.1, 0.41, 0.4, 0.09)
+    def test_a_wrong_choice_that_the_text_alone_flags_counts_there_and_not_again(self):
+        text = votes(0.0, 0.6, 0.4, 0.0)
         deaf = votes(0.0, 0.9, 0.05, 0.05, condition="without_audio")
         blind = votes(0.1, 0.05, 0.8, 0.05, condition="without_image")
         estimates = estimate_decoys([[text, deaf, blind]])
-        # A key would not have been asked about again at .41; at .4 it would.
+        # A key would not have been asked about again at .6; below it would.
         assert at(estimates, 0.6, "without_audio").decoys == 0
         assert at(estimates, 0.6, "without_image").decoys == 1
-        assert (at(estimates, 0.4, "text_only").decoys, at(estimates, 0.85, "any").decoys) == (1, 0)
+        assert (at(estimates, 0.6, "text_only").decoys, at(estimates, 0.85, "any").decoys) == (1, 0)
 
     def test_all_shares_are_told_of_each(self):
         names = ["text_only", "any"]
@@ -184,7 +184,7 @@ def test_after_the_text_alone_decoys_stand_for_the_keys_that_went_on():
         # The key of the first thousand is found under the second condition.
         found_later = [votes(1.0, 0.0, 0.0, 0.0)] * 1000 + exchangeable(rng, 1500, 4)
         items = [
-            [text, *([later.model_copy(update={"condition": "without_audio"})] if text.shares[0] <= 0.4 else [])]
+            [text, *([later.model_copy(update={"condition": "without_audio"})] if text.shares[0] < 0.6 else [])]
             for text, later in zip(exchangeable(rng, 2500, 4), found_later, strict=True)
         ]
         found = estimate_decoys(items, [0.6])

@@ -4,7 +4,17 @@ from hypothesis import strategies as st
 
 from core.content import Modality, TextPart
 from core.question import AnswerKey, Choice, Question
-from qc.gates import Ruling, Thresholds, judge_ablations, judge_full, judge_text, needs_probe, notes_on_full
+from qc.gates import (
+    Ruling,
+    Thresholds,
+    goes_on,
+    judge_ablations,
+    judge_full,
+    judge_text,
+    judge_together,
+    needs_probe,
+    notes_on_full,
+)
 from qc.panel import Votes
 from qc.reasons import REASONS
 from warehouse.tables import Decision
@@ -291,3 +301,29 @@ def test_every_reason_is_a_known_one(solved, probe, valid, families, is_open):
     ):
         assert set(ruling.reason_codes) <= set(REASONS)
         assert (ruling.decision is Decision.PASS) == (ruling.reason_codes == ())
+
+
+class TestTogether:
+    """Both gates of round 2."""
+
+    @pytest.mark.parametrize(("solved", "on"), [(0.0, True), (0.4, True), (0.59, True), (0.6, False), (1.0, False)])
+    def test_what_the_text_alone_flags_is_asked_no_more(self, solved, on):
+        assert goes_on(votes(solved), LIMITS) is on
+
+    def test_nor_what_has_too_few_votes(self):
+        assert not goes_on(None, LIMITS)
+        assert not goes_on(votes(0.0, valid=11), LIMITS)
+
+    def test_where_the_text_passes_the_ablations_decide(self):
+        text = judge_text(votes(0.2), None, LIMITS)
+        for ablations in (Ruling(Decision.PASS, (), {"votes": []}), Ruling(Decision.REJECT, ("x",), {"votes": [1]})):
+            found = judge_together(text, ablations)
+            assert said(found) == said(ablations)
+            assert found.evidence["votes"] == [*text.evidence["votes"], *ablations.evidence["votes"]]
+
+    def test_a_doubt_about_the_text_stays_with_a_person_who_is_told_the_rest(self):
+        text = judge_text(votes(0.5), None, LIMITS)
+        rejected = judge_together(text, Ruling(Decision.REJECT, ("unhelpful_modality",), {"votes": []}))
+        assert said(rejected) == (Decision.UNKNOWN, ("needs_a_person", "unhelpful_modality"))
+        grey = judge_together(text, Ruling(Decision.UNKNOWN, ("needs_a_person",), {"votes": []}))
+        assert said(grey) == PERSON
