@@ -124,12 +124,12 @@ def _missing(votes: Votes, probe: Votes | None, limits: Thresholds, shown: Words
 def _flagged(votes: Votes, probe: Votes | None, limits: Thresholds, *, is_shut: bool) -> tuple[str, str]:
     """What the probe adds, and what follows."""
     if not votes.shares:
-        return ", and no choices could lead: rejected", "，没有选项可供猜测：淘汰"
+        return ", and no choices could lead: solved", "，没有选项可供猜测：可解"
     if probe is None or not enough_so_far(probe, limits):
         return ", but too few answers in the open probe: a person decides", "，但开放作答复核的有效作答不足：由人工判定"
     told = _percent(probe.solved)
     if is_shut:
-        return f", and {told} in the open probe: rejected", f"，开放作答复核答对 {told}：淘汰"
+        return f", and {told} in the open probe: solved", f"，开放作答复核答对 {told}：可解"
     return (
         f", but only {told} in the open probe: a person decides",
         f"，但开放作答复核仅答对 {told}：由人工判定",

@@ -209,7 +209,7 @@ _WORDS = {
         ("answers", "valid / asked / planned", "有效 / 已问 / 计划"),
         ("gate", "gate", "关卡"),
         ("says_pass", "passes", "通过"),
-        ("says_stop", "stops it", "拦下"),
+        ("says_stop", "flagged", "被标记"),
         ("says_person", "to a person", "交由人工"),
         ("says_unknown", "undecided", "无法判定"),
         ("says_probe", "probe", "复核"),

@@ -117,10 +117,10 @@ class TestWhy:
         item = of_class(report, items, TruthClass.REDUNDANT)
         verdict = item.in_round(2).by_check
         assert [why.en for why in verdict.why] == [
-            "100% right without audio (>= 60%), and 100% in the open probe: rejected",
-            "100% right without image (>= 60%), and 100% in the open probe: rejected",
+            "100% right without audio (>= 60%), and 100% in the open probe: solved",
+            "100% right without image (>= 60%), and 100% in the open probe: solved",
         ]
-        assert verdict.why[0].zh == "去除音频：答对 100%（>= 60%），开放作答复核答对 100%：淘汰"
+        assert verdict.why[0].zh == "去除音频：答对 100%（>= 60%），开放作答复核答对 100%：可解"
         assert [gate.says for gate in verdict.gates] == ["pass", "stop", "probe", "stop", "probe"]
         assert item.why == verdict.why
 
@@ -199,7 +199,7 @@ class TestOutput:
         lines = "\n".join(report_lines(report))
         assert "flagged by luck at share 0.6" in lines
         assert "redundant_modality (either modality alone answers the question)" in lines
-        assert "100% right without audio (>= 60%), and 100% in the open probe: rejected" in lines
+        assert "100% right without audio (>= 60%), and 100% in the open probe: solved" in lines
 
     def test_one_item_s_story(self, judged, report, items):
         item = of_class(report, items, TruthClass.REDUNDANT)

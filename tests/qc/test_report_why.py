@@ -77,7 +77,7 @@ def told(decision: str, *given: Votes, question: Question = CHOICE, **more) -> t
         (
             "reject",
             [votes("without_audio", 0.75, 0.25, 0, 0), votes("without_audio_open", solved=0.75), votes("without_image", 0.1, 0.9, 0, 0)],
-            ["75% right without audio (>= 60%), and 75% in the open probe: rejected"],
+            ["75% right without audio (>= 60%), and 75% in the open probe: solved"],
         ),
         (
             "unknown",
@@ -99,7 +99,7 @@ def test_why(decision, given, said):
 
 def test_without_choices_the_answers_are_their_own_probe():
     _, (why,), _ = told("reject", votes("without_audio", solved=0.8, steps=(0.8, 1.0)), question=STEPS)
-    assert why.en == "80% right without audio (>= 60%), and no choices could lead: rejected"
+    assert why.en == "80% right without audio (>= 60%), and no choices could lead: solved"
 
 
 def test_a_step_that_leaks_is_marked():
