@@ -10,6 +10,8 @@ from core.errors import InterplayError
 from core.provenance import content_hash
 from core.question import Question
 
+# Ends the name of a condition under which a question is asked without its options.
+OPENED = "_open"
 SENSES = (Modality.IMAGE, Modality.AUDIO, Modality.VIDEO)
 _WITHHELD = {"en": "[{modality} not provided]", "zh": "[未提供{modality}]"}
 _SHOWN_AS_TEXT = {"en": "[{modality} described in words: {text}]", "zh": "[{modality}的文字描述：{text}]"}
@@ -94,7 +96,7 @@ class Condition(Frozen):
 
     def opened(self) -> Self:
         """The same treatment, asked without options."""
-        return self.model_copy(update={"name": f"{self.name}_open", "open_ended": True})
+        return self.model_copy(update={"name": f"{self.name}{OPENED}", "open_ended": True})
 
     def _shown(self, part: Part, language: str) -> Part:
         if isinstance(part, TextPart):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from core.condition import OPENED
 from evaluation.metrics import ALPHA, holm
 from evaluation.report.build import build_report
 from evaluation.report.comparisons import TAKEN_AWAY
@@ -11,9 +12,6 @@ from evaluation.report.items import ItemFacts, item_facts
 from evaluation.run import evaluated_models
 from warehouse.release.records import get_release, members_of
 from warehouse.workspace import Workspace
-
-# A probe without the choices is not answered by choosing: chance is nothing there.
-_OPEN_PROBE = "_open"
 
 
 @dataclass(frozen=True)
@@ -104,4 +102,5 @@ def _estimate(cell: Cell, bound: float | None, population: int, items: Mapping[s
 
 
 def _is_missing_something(condition: str) -> bool:
-    return condition.startswith(TAKEN_AWAY) and not condition.endswith(_OPEN_PROBE)
+    # A probe without the choices is not answered by choosing: chance is nothing there.
+    return condition.startswith(TAKEN_AWAY) and not condition.endswith(OPENED)

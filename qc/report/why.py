@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from core.condition import FULL, OPENED, TEXT_ONLY
 from core.question import Question, choice_label
 from qc.checks import Finding
 from qc.gates import Thresholds, enough_so_far, gate_of, judge_full
@@ -15,7 +16,6 @@ from qc.report.document import GateStory
 from qc.report.words import reason_words
 from warehouse.tables import Decision, Verdict
 
-_PROBE = "_open"
 _MODALITIES = {
     "image": ("image", "图像"),
     "audio": ("audio", "音频"),
@@ -39,7 +39,7 @@ _BY_PERSON = (": a person decides", "：由人工判定")
 
 def condition_words(name: str) -> Words:
     """What was shown, in words: "without audio" for `without_audio`; that of a probe says so."""
-    asked = name.removesuffix(_PROBE)
+    asked = name.removesuffix(OPENED)
     found = _WHOLE.get(asked)
     for start, en, zh in (
         ("without_", "without {}", "去除{}"),
@@ -76,12 +76,12 @@ def _story(
     question: Question, votes: Votes, by_name: Mapping[str, Votes], limits: Thresholds, leaking: tuple[int, ...]
 ) -> GateStory:
     name, shown = votes.condition, condition_words(votes.condition)
-    if name == "full":
+    if name == FULL.name:
         return _full(question, votes, limits, shown)
-    if name.endswith(_PROBE) and name.removesuffix(_PROBE) in by_name:
+    if name.endswith(OPENED) and name.removesuffix(OPENED) in by_name:
         return GateStory(votes=votes, shown=shown, says="probe", why=_probe(votes, limits, shown))
-    story = _missing(votes, by_name.get(name + _PROBE), limits, shown)
-    if name == "text_only" and leaking and story.says == "pass":
+    story = _missing(votes, by_name.get(name + OPENED), limits, shown)
+    if name == TEXT_ONLY.name and leaking and story.says == "pass":
         return story.model_copy(update={"says": "person", "leaking": leaking, "why": _leak(votes, leaking, limits)})
     return story
 
