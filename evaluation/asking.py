@@ -123,15 +123,25 @@ class Solved:
     @property
     def failure_lines(self) -> list[str]:
         """For a terminal: each kind of failure, how many, and why."""
-        return [
-            f"failed: {count} {state}" + (f" ({self.reasons[state]})" if state in self.reasons else "")
-            for state, count in sorted(self.failures.items())
-        ]
+        return failure_lines(self.failures, self.reasons)
 
     @property
     def cost_lines(self) -> list[str]:
         """For a terminal: what it cost, where that is known."""
-        return [] if self.cost_usd is None else [f"cost: {self.cost_usd:.4f} US dollars"]
+        return cost_lines(self.cost_usd)
+
+
+def failure_lines(failures: Mapping[str, int], reasons: Mapping[str, str]) -> list[str]:
+    """For a terminal: each kind of failure, how many, and why, where that is known."""
+    return [
+        f"failed: {count} {state}" + (f" ({reasons[state]})" if state in reasons else "")
+        for state, count in sorted(failures.items())
+    ]
+
+
+def cost_lines(cost_usd: float | None) -> list[str]:
+    """For a terminal: what calls cost, where that is known."""
+    return [] if cost_usd is None else [f"cost: {cost_usd:.4f} US dollars"]
 
 
 @dataclass(frozen=True)

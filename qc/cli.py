@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from core.errors import InterplayError
+from evaluation.asking import cost_lines, failure_lines
 from evaluation.models.catalogue import ModelSpec, find_models
 from qc.audit.cli import app as audit_app
 from qc.estimate import Estimate, estimate
@@ -145,11 +146,8 @@ def _round_lines(report: RoundReport) -> list[str]:
     counts = Counter(decision for decision, _ in report.rulings.values())
     decided = "".join(f", {count} {decision}" for decision, count in sorted(counts.items()))
     lines = [f"round {report.round}: {report.asked} questions asked, {len(report.rulings)} items judged{decided}"]
-    if report.spent.cost_usd is not None:
-        lines.append(f"  cost: {report.spent.cost_usd:.4f} US dollars")
-    lines += [
-        f"  failed: {count} {state}{_why(report, state)}" for state, count in sorted(report.spent.failures.items())
-    ]
+    told = [*cost_lines(report.spent.cost_usd), *failure_lines(report.spent.failures, report.spent.reasons)]
+    lines += [f"  {line}" for line in told]
     for model, lost in report.quarantined.items():
         asked = "anything" if model in report.silent else f"about items with {' or '.join(lost)}"
         lines.append(f"  {model} is not asked {asked}: {'; '.join(report.canaries[model])}")
@@ -162,8 +160,3 @@ def _round_lines(report: RoundReport) -> list[str]:
             f"  PARTIAL: {len(report.left)} items are left without a verdict ({why}); the same command goes on"
         )
     return lines
-
-
-def _why(report: RoundReport, state: str) -> str:
-    reason = report.spent.reasons.get(state)
-    return f" ({reason})" if reason else ""
