@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import repeat
 from statistics import fmean
 
 import numpy as np
@@ -14,8 +15,8 @@ from qc.gates import Thresholds
 from qc.model_review import review_units
 from qc.panel import Vote, make_ballot, tally
 from qc.removals import Removals
-from qc.rounds import Panel
-from qc.stopping import Gate, further_calls
+from qc.rounds import ROUND_RUN, Panel
+from qc.stopping import Gate, ask_until_certain
 from warehouse.analytics import analysis
 from warehouse.facts import FactStore
 from warehouse.items import revisions_in
@@ -119,15 +120,13 @@ def _count_until_certain(
 ) -> int:
     families = {str(place): count for place, count in enumerate(planned)}
     question = any_question(choices)
-    answers: dict[str, list[Vote | None]] = {family: [] for family in families}
+    places = (0 if rng.random() < right else int(rng.integers(1, max(2, choices))) for _ in repeat(None))
+    answers = (Vote(right=float(place == 0), choices=frozenset({place})) for place in places)
     order = [family for turn in range(max(planned)) for family, count in families.items() if turn < count]
-    asked = 0
-    while calls := further_calls(tally("", question, answers, families), gate, limits):
-        for family in order[asked : asked + calls]:
-            place = 0 if rng.random() < right else int(rng.integers(1, max(2, choices)))
-            answers[family].append(Vote(right=float(place == 0), choices=frozenset({place})))
-        asked += calls
-    return asked
+    votes = ask_until_certain(
+        zip(order, answers, strict=False), lambda said: tally("", question, said, families), families, gate, limits
+    )
+    return votes.asked
 
 
 def any_question(choices: int, right: int = 0) -> Question:
@@ -148,9 +147,9 @@ def _mean_cost(facts: FactStore, models: Sequence[str]) -> float | None:
     """US dollars that a call to the panel cost so far in quality control, every model counted alike."""
     with analysis(facts, ["response"]) as connection:
         rows = connection.execute(
-            "SELECT model, avg(cost_usd) FROM response WHERE starts_with(purpose, 'qc round') "
+            "SELECT model, avg(cost_usd) FROM response WHERE starts_with(purpose, ?) "
             "AND cost_usd IS NOT NULL AND list_contains(?, model) GROUP BY model",
-            [list(models)],
+            [ROUND_RUN, list(models)],
         ).fetchall()
     costs = dict(rows)
     return fmean(costs[model] for model in models) if set(models) <= costs.keys() else None

@@ -5,10 +5,12 @@ as long as the answers still to come can be read: a full count in which too few 
 """
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import islice
 
 from qc.gates import Thresholds, enough_so_far
-from qc.panel import Range, Votes
+from qc.panel import Range, Vote, Votes
 
 _ROUNDING = 1e-9
 
@@ -31,6 +33,31 @@ def further_calls(votes: Votes, gate: Gate, limits: Thresholds) -> int:
         return 0
     calls = {Gate.FULL: _full, Gate.MISSING: _missing, Gate.WHOLE: lambda *_: votes.remaining}[gate](votes, limits)
     return min(max(calls, _to_be_enough(votes, limits)), votes.remaining)
+
+
+def ask_until_certain(
+    answers: Iterator[tuple[str, Vote | None]],
+    count: Callable[[Mapping[str, Sequence[Vote | None]]], Votes],
+    families: Iterable[str],
+    gate: Gate,
+    limits: Thresholds,
+) -> Votes:
+    """The votes of the first answers, as many as it takes for the gate to be certain.
+
+    Args:
+        answers: Family and vote, in the order of asking; no more are drawn than are needed.
+        count: Votes from what each family answered so far.
+        families: Of the panel.
+        gate: What has to be decided.
+        limits: Of the gate.
+    """
+    by_family: dict[str, list[Vote | None]] = {family: [] for family in families}
+    votes = count(by_family)
+    while calls := further_calls(votes, gate, limits):
+        for family, vote in islice(answers, calls):
+            by_family[family].append(vote)
+        votes = count(by_family)
+    return votes
 
 
 def _full(votes: Votes, limits: Thresholds) -> int:

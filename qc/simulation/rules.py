@@ -27,7 +27,7 @@ from qc.gates import (
 )
 from qc.panel import Vote, Votes, tally
 from qc.simulation.answers import ABLATED, NO_ANSWER, REMOVALS, REPEATS, Answers, Places
-from qc.stopping import Gate, further_calls
+from qc.stopping import Gate, ask_until_certain
 from warehouse.tables import Decision
 
 Decided = Literal["keep", "stop", "person"]
@@ -205,15 +205,14 @@ class _Item:
         """Votes from the first answers, as many as it takes for the gate to be certain."""
         families = sorted(self._families)
         planned = {str(family): len(said) // len(families) for family in families}
-        by_family: dict[str, list[Vote | None]] = {family: [] for family in planned}
-        asked, calls = 0, 1
-        while calls:
-            votes = tally(condition, self._question, by_family, planned, opened=opened)
-            calls = further_calls(votes, Gate.WHOLE if self._whole else gate, self._limits)
-            for family, vote in said[asked : asked + calls]:
-                by_family[str(family)].append(vote)
-            asked += calls
-        self._calls += asked
+        votes = ask_until_certain(
+            ((str(family), vote) for family, vote in said),
+            lambda by_family: tally(condition, self._question, by_family, planned, opened=opened),
+            planned,
+            Gate.WHOLE if self._whole else gate,
+            self._limits,
+        )
+        self._calls += votes.asked
         return votes
 
 
