@@ -106,10 +106,14 @@ class Ballot:
         for unit, vote in zip(self.units, votes, strict=False):
             by_family[unit.model.family].append(vote)
         showing = self.units[0].showing
-        counted = tally(
-            self.condition.name, showing.original, by_family, self.planned, opened=not showing.question.choices
+        return tally(
+            self.condition.name,
+            showing.original,
+            by_family,
+            self.planned,
+            opened=not showing.question.choices,
+            responses=tuple(unit.key for unit in self.units[: len(votes)]),
         )
-        return counted.model_copy(update={"responses": tuple(unit.key for unit in self.units[: len(votes)])})
 
 
 def tally(
@@ -119,6 +123,7 @@ def tally(
     planned: Mapping[str, int],
     *,
     opened: bool = False,
+    responses: tuple[str, ...] = (),
 ) -> Votes:
     """Votes from what each family answered so far.
 
@@ -128,6 +133,7 @@ def tally(
         by_family: Answers that were asked for; None for one that says nothing.
         planned: Answers that a full count takes of each family.
         opened: Whether the question was asked without its choices.
+        responses: Keys of the responses behind the answers, where there are any.
     """
     valid = {family: [vote for vote in votes if vote is not None] for family, votes in by_family.items()}
     asked = sum(map(len, by_family.values()))
@@ -146,6 +152,7 @@ def tally(
         valid=sum(map(len, valid.values())),
         families=sum(map(bool, valid.values())),
         families_open=sum(not votes and counted.remaining[family] > 0 for family, votes in valid.items()),
+        responses=responses,
     )
 
 

@@ -43,6 +43,8 @@ from warehouse.verdicts import (
 )
 from warehouse.workspace import Workspace
 
+# With the round's number, the command of its run and the purpose of its questions.
+ROUND_RUN = "qc round"
 MODEL_CHECK = "model_check@2"
 ABLATION = "ablation@2"
 _UNDELIVERED = "undelivered"
@@ -190,7 +192,7 @@ class _Round:
             "reviews": panel.reviews,
             "limit": asdict(limit),
         }
-        self._opened = open_run(workspace.database, f"qc round {number}", settings)
+        self._opened = open_run(workspace.database, f"{ROUND_RUN} {number}", settings)
         self.report = RoundReport(number)
         self._quarantine = Quarantine()
         self._waits: set[str] = set()
@@ -202,8 +204,7 @@ class _Round:
         self.items: dict[str, tuple[Item, ItemRevision]] = {revision.id: (item, revision) for item, revision in waiting}
         self.questions = {revision.id: revision.as_question() for _, revision in waiting}
         self._run = self._opened.__enter__()
-        purpose = f"qc round {self._number}"
-        self._poller = Poller(self._workspace, purpose, self._run.id, self._panel.limits, self._limit)
+        self._poller = Poller(self._workspace, self._run.command, self._run.id, self._panel.limits, self._limit)
         self.report.spent = self._poller.spent
         return self
 

@@ -17,6 +17,7 @@ from qc.panel import Votes
 from qc.reasons import Words
 from qc.report.document import DecoyCondition, Decoys, ItemStory, LastRun, TwinGroup, TwinScore, VerdictStory
 from qc.report.why import condition_words
+from qc.rounds import ROUND_RUN
 from warehouse.tables import Run
 
 # An estimate above it at the share in use is told as a warning.
@@ -58,7 +59,7 @@ def last_runs(session: Session) -> tuple[LastRun, ...]:
     """The last run of rounds 1 and 2 each."""
     found = []
     for number in (1, 2):
-        query = select(Run).where(Run.command == f"qc round {number}")
+        query = select(Run).where(Run.command == f"{ROUND_RUN} {number}")
         run = session.exec(query.order_by(col(Run.started_at).desc(), col(Run.id).desc())).first()
         if run is not None:
             found.append(
