@@ -1,5 +1,6 @@
 """What most tests need: a clock that stands still, a fresh project, tables in SQLite and in PostgreSQL."""
 
+import json
 import os
 import pwd
 import shutil
@@ -17,6 +18,7 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 from sqlmodel import SQLModel, select
 
+from core.errors import InterplayError
 from core.media.probe import probe
 from core.settings import Project
 from warehouse.database import Database
@@ -288,3 +290,19 @@ def _administer(server: str, statement: str) -> None:
     with engine.connect() as connection:
         connection.execute(text(statement))
     engine.dispose()
+
+
+@pytest.fixture
+def call_command():
+    """Call a command of an app; gives what it prints (read, if it is JSON), or the mistake that is shown as one line."""
+    from typer.testing import CliRunner
+
+    def call(app, arguments, code: int = 0):
+        done = CliRunner().invoke(app, arguments)
+        if isinstance(done.exception, InterplayError):
+            assert "\n" not in str(done.exception)
+            return str(done.exception)
+        assert done.exit_code == code, done.output
+        return json.loads(done.stdout) if "--json" in arguments else done.stdout
+
+    return call

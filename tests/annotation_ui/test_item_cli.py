@@ -1,16 +1,13 @@
 """`interplay item ...` as people and programs call it."""
 
-import json
 import re
 import shlex
 
 import pytest
 import typer
 import yaml
-from typer.testing import CliRunner
 
 import annotation_ui.item_cli
-from core.errors import InterplayError
 from core.taxonomy import load_taxonomy
 from interplay.cli import app as root
 from warehouse.items import current_revision, get_item
@@ -19,17 +16,12 @@ from warehouse.verdicts import Judgement, record_verdict, settle_round
 
 
 @pytest.fixture
-def call(workspace):
+def call(workspace, call_command):
     def run(line: str, code: int = 0):
         arguments = shlex.split(line)
         if arguments[1] != "types":
             arguments += ["--project", str(workspace.project.root)]
-        done = CliRunner().invoke(root, arguments)
-        if isinstance(done.exception, InterplayError):
-            assert "\n" not in str(done.exception)
-            return str(done.exception)
-        assert done.exit_code == code, done.output
-        return json.loads(done.stdout) if "--json" in arguments else done.stdout
+        return call_command(root, arguments, code)
 
     return run
 

@@ -6,23 +6,16 @@ import shlex
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 import evaluation.cli
-from core.errors import InterplayError
 from interplay.cli import app as root
 
 
 @pytest.fixture
-def call(zoo):
+def call(zoo, call_command):
     def run(line: str, code: int = 0):
         arguments = shlex.split(line)
-        done = CliRunner().invoke(root, [*arguments, "--project", str(zoo.project.root)])
-        if isinstance(done.exception, InterplayError):
-            assert "\n" not in str(done.exception)
-            return str(done.exception)
-        assert done.exit_code == code, done.output
-        return json.loads(done.stdout) if "--json" in arguments else done.stdout
+        return call_command(root, [*arguments, "--project", str(zoo.project.root)], code)
 
     return run
 

@@ -14,11 +14,9 @@ import typer
 from PIL import Image
 from scipy.stats import binom
 from sqlmodel import select
-from typer.testing import CliRunner
 
 import qc.audit.cli
 from core.content import parse_prompt
-from core.errors import InterplayError
 from core.question import AnswerKey, Choice, Question, QuestionKind, choice_label
 from evaluation.imports import import_answers
 from evaluation.metrics import holm
@@ -43,17 +41,12 @@ from warehouse.verdicts import Judgement, record_verdict, settle_round
 
 
 @pytest.fixture
-def call(house):
+def call(house, call_command):
     """A command as people call it; these commands stand in a group of their own."""
 
     def run(line: str, code: int = 0, app=qc.audit.cli.app):
         arguments = [*shlex.split(line), "--project", str(house.workspace.project.root)]
-        done = CliRunner().invoke(app, arguments)
-        if isinstance(done.exception, InterplayError):
-            assert "\n" not in str(done.exception)
-            return str(done.exception)
-        assert done.exit_code == code, done.output
-        return json.loads(done.stdout) if "--json" in arguments else done.stdout
+        return call_command(app, arguments, code)
 
     return run
 

@@ -1,16 +1,13 @@
 """`interplay qc ...` as people and programs call it."""
 
-import json
 import re
 import shlex
 
 import pytest
 import typer
 from sqlmodel import select
-from typer.testing import CliRunner
 
 import qc.cli
-from core.errors import InterplayError
 from interplay.cli import app as root
 from qc.ground_truth import TruthClass
 from qc.reasons import REASONS
@@ -18,17 +15,12 @@ from warehouse.tables import Run
 
 
 @pytest.fixture
-def call(bench):
+def call(bench, call_command):
     def run(line: str, code: int = 0):
         arguments = shlex.split(line)
         if arguments[1] != "reasons":
             arguments += ["--project", str(bench.workspace.project.root)]
-        done = CliRunner().invoke(root, arguments)
-        if isinstance(done.exception, InterplayError):
-            assert "\n" not in str(done.exception)
-            return str(done.exception)
-        assert done.exit_code == code, done.output
-        return json.loads(done.stdout) if "--json" in arguments else done.stdout
+        return call_command(root, arguments, code)
 
     return run
 

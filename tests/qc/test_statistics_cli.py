@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 import typer
 from scipy import stats
-from typer.testing import CliRunner
 
 from core.content import TextPart
-from core.errors import InterplayError
 from core.question import AnswerKey, Choice, Question
 from evaluation.imports import import_answers
 from evaluation.run import forget
@@ -28,13 +26,9 @@ RIGHT = np.array([[1, 1, 1], [1, 1, 0], [1, 0, 1], [0, 1, 0], [1, 0, 0]], dtype=
 
 
 @pytest.fixture
-def call(workspace):
+def call(workspace, call_command):
     def run(line: str):
-        done = CliRunner().invoke(app, [*shlex.split(line), "--project", str(workspace.project.root)])
-        if isinstance(done.exception, InterplayError):
-            return str(done.exception)
-        assert done.exit_code == 0, done.output
-        return json.loads(done.stdout) if "--json" in line else done.stdout
+        return call_command(app, [*shlex.split(line), "--project", str(workspace.project.root)])
 
     return run
 

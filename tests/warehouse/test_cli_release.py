@@ -9,28 +9,20 @@ import pyarrow.parquet as pq
 import pytest
 import typer
 from sqlmodel import select
-from typer.testing import CliRunner
 
 import warehouse.cli
 import warehouse.release_cli
-from core.errors import InterplayError
 from interplay.cli import app as root
 from warehouse.tables import IngestFailure, Material, MaterialState
 
 
 @pytest.fixture
-def call(world):
+def call(world, call_command):
     """Call a command in the world's project; gives the exit code, or the mistake that is shown as one line."""
-    runner = CliRunner()
 
     def run(line: str, code: int = 0):
         arguments = shlex.split(line)
-        done = runner.invoke(root, [*arguments, "--project", str(world.workspace.project.root)])
-        if isinstance(done.exception, InterplayError):
-            assert "\n" not in str(done.exception)
-            return str(done.exception)
-        assert done.exit_code == code, done.output
-        return json.loads(done.stdout) if "--json" in arguments else done.stdout
+        return call_command(root, [*arguments, "--project", str(world.workspace.project.root)], code)
 
     return run
 

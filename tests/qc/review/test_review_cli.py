@@ -6,10 +6,8 @@ import shlex
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 import qc.review.cli
-from core.errors import InterplayError
 from core.ids import utc_now
 from interplay.cli import app as root
 from qc.review.verdicts import give_verdict
@@ -24,15 +22,10 @@ def database(workspace):
 
 
 @pytest.fixture
-def call(workspace):
+def call(workspace, call_command):
     def run(line: str, code: int = 0):
         arguments = ["qc", "review", *shlex.split(line), "--project", str(workspace.project.root)]
-        done = CliRunner().invoke(root, arguments)
-        if isinstance(done.exception, InterplayError):
-            assert "\n" not in str(done.exception)
-            return str(done.exception)
-        assert done.exit_code == code, done.output
-        return json.loads(done.stdout) if "--json" in arguments else done.stdout
+        return call_command(root, arguments, code)
 
     return run
 
