@@ -94,10 +94,12 @@ FACT_KINDS: dict[str, FactKind] = {
         ),
         _kind(
             "pool_score",
-            ("benchmark", "question_id", "model"),
+            ("pool", "benchmark", "question_id", "model"),
+            pool=_TEXT,
             benchmark=_TEXT,
             question_id=_TEXT,
             model=_TEXT,
+            family=_TEXT,
             score=pa.float32(),
         ),
         _kind(

@@ -1,0 +1,60 @@
+"""What importers of scores share."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+import duckdb
+
+from core.errors import InterplayError
+
+RAW_TABLE = """
+CREATE OR REPLACE TEMP TABLE raw (
+    benchmark VARCHAR, question_id VARCHAR, model VARCHAR, family VARCHAR, score DOUBLE
+)
+"""
+
+
+class BadPool(InterplayError):
+    """Scores that cannot be read, or that are no pool of scores in [0, 1]."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file of scores is read.
+
+    Attributes:
+        format: Name of an importer; None: the one that knows the file.
+        columns: Other names of the columns in the file, by ours.
+        benchmark: Of all questions, where the file does not tell; else the file's name.
+        model: Of all answers, where the file does not tell; else the file's name.
+        scale: Scores are divided by it, for those out of 100.
+        repeats: What to do with several scores of one model for one question: refuse, or take their mean. Equal ones
+            are merged either way.
+    """
+
+    format: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    benchmark: str | None = None
+    model: str | None = None
+    scale: float = 1.0
+    repeats: Literal["refuse", "mean"] = "refuse"
+
+
+class Importer(Protocol):
+    """Reads one format of scores."""
+
+    def knows(self, path: Path) -> bool:
+        """Whether the file or folder looks like this format, by its name and its first bytes."""
+        ...
+
+    def load(self, connection: duckdb.DuckDBPyConnection, path: Path, reading: Reading) -> None:
+        """Make the table `raw` (`RAW_TABLE`) and fill it, a row for each score; an absent score is NULL.
+
+        Scores are stored as they are divided by `reading.scale`; whoever calls checks that they lie in [0, 1].
+
+        Raises:
+            BadPool: The file cannot be read as this format: what, in which file and where, and how to mend it.
+        """
+        ...

@@ -1,0 +1,69 @@
+"""Long-form Parquet or CSV: a row for each score, with columns benchmark, question_id, model, score."""
+
+from pathlib import Path
+
+import duckdb
+
+from compression.importers.base import RAW_TABLE, BadPool, Reading
+
+_PARQUET = {".parquet", ".pq"}
+_DELIMITED = {".csv", ".tsv"}
+_NEEDED = ("question_id", "model", "score")
+_FILL = """
+INSERT INTO raw
+SELECT {benchmark}::VARCHAR, {question_id}::VARCHAR, {model}::VARCHAR, {family}::VARCHAR, {score}::DOUBLE / ?
+FROM source
+"""
+_NOT_A_NUMBER = """
+SELECT {score}::VARCHAR, count(*) OVER () FROM source
+WHERE {score} IS NOT NULL AND TRY_CAST({score} AS DOUBLE) IS NULL LIMIT 1
+"""
+
+
+class LongForm:
+    """Columns `question_id`, `model`, `score`, and if there are any `benchmark` and `family` (of the model)."""
+
+    def knows(self, path: Path) -> bool:
+        """By its ending."""
+        return path.suffix.lower() in _PARQUET | _DELIMITED
+
+    def load(self, connection: duckdb.DuckDBPyConnection, path: Path, reading: Reading) -> None:
+        """See `Importer.load`."""
+        try:
+            if path.suffix.lower() in _PARQUET:
+                source = connection.read_parquet(str(path), hive_partitioning=False)
+            else:
+                # Ids and names are text however they look: 007 is not 7.
+                source = connection.read_csv(str(path), all_varchar=True, header=True)
+            names = self._names(path, source.columns, reading)
+            source.create_view("source", replace=True)
+            connection.execute(RAW_TABLE)
+            bad = connection.execute(_NOT_A_NUMBER.format(score=names["score"])).fetchone()
+            if bad:
+                raise BadPool(f"{path}: {bad[1]} scores are no numbers, {bad[0]!r} for one; write numbers in [0, 1]")
+            connection.execute(_FILL.format(**names), [reading.scale])
+        except duckdb.Error as error:
+            first_line = str(error).splitlines()[0]
+            kind = "Parquet" if path.suffix.lower() in _PARQUET else "CSV"
+            raise BadPool(f"{path} cannot be read as {kind}: {first_line}") from error
+
+    def _names(self, path: Path, columns: list[str], reading: Reading) -> dict[str, str]:
+        wanted = {name: reading.columns.get(name, name) for name in (*_NEEDED, "benchmark", "family")}
+        # DuckDB's names ignore case, so do these.
+        there = {column.casefold() for column in columns}
+        missing = [wanted[name] for name in _NEEDED if wanted[name].casefold() not in there]
+        missing += [wanted[name] for name in reading.columns if wanted.get(name, name).casefold() not in there]
+        if missing:
+            raise BadPool(
+                f"{path} has no column {missing[0]!r}, only {', '.join(columns)}; "
+                "name another with --column question_id=NAME (or model, score, benchmark, family)"
+            )
+        quoted = {name: '"' + column.replace('"', '""') + '"' for name, column in wanted.items()}
+        fallback = {"benchmark": reading.benchmark or path.stem, "family": None}
+        for name, value in fallback.items():
+            if wanted[name].casefold() not in there:
+                quoted[name] = "NULL" if value is None else "'" + value.replace("'", "''") + "'"
+        return quoted
+
+
+LONG = LongForm()
