@@ -67,7 +67,7 @@ class ScoreMatrix:
         models: Names, sorted.
         families: Of each model; None where nobody told.
         scores: (questions, models) in [0, 1], no gaps.
-        patterns: (questions,) equal numbers for questions of one benchmark that have equal scores of all the pool's models.
+        patterns: (questions,) equal numbers for questions of one benchmark on which each model has one score.
         missing: What was missing.
         imputed: Models some of whose scores are filled in.
         merged: Rows that repeated another.
@@ -156,19 +156,21 @@ def _complete(matrix: ScoreMatrix) -> ScoreMatrix:
     gaps: NDArray[np.bool_] = np.isnan(matrix.scores)
     if rule is MissingRule.IMPUTE:
         filled = _impute(matrix, gaps)
-        imputed = frozenset(name for name, some in zip(matrix.models, gaps.any(axis=0), strict=True) if some)
+        imputed = frozenset(
+            name for name, some in zip(matrix.models, np.any(gaps, axis=0).tolist(), strict=True) if some
+        )
         missing = matrix.missing.model_copy(update={"imputed_cells": int(gaps.sum())})
         patterns = np.unique(np.column_stack([matrix.benchmark_of, filled]), axis=0, return_inverse=True)[1]
         return replace(matrix, scores=filled, patterns=patterns.astype(np.int64), missing=missing, imputed=imputed)
     most = {MissingRule.DROP: TOLERATED, MissingRule.DROP_MODELS: 0.0, MissingRule.DROP_QUESTIONS: 1.0}[rule]
-    keep_models: NDArray[np.bool_] = gaps.mean(axis=0) <= most
-    keep_questions: NDArray[np.bool_] = ~gaps[:, keep_models].any(axis=1)
+    keep_models: NDArray[np.bool_] = np.mean(gaps, axis=0) <= most
+    keep_questions = np.logical_not(gaps[:, keep_models].any(axis=1))
     if not keep_models.any() or not keep_questions.any():
         raise BadPool(
             f"{matrix.pool}: of {len(matrix)} questions by {len(matrix.models)} models {int(gaps.sum())} scores are "
             f"missing, and by the rule {rule.value!r} nothing is left; try --missing impute or another rule"
         )
-    dropped = tuple(name for name, keep in zip(matrix.models, keep_models, strict=True) if not keep)
+    dropped = tuple(name for name, keep in zip(matrix.models, keep_models.tolist(), strict=True) if not keep)
     missing = matrix.missing.model_copy(
         update={"dropped_models": dropped, "dropped_questions": int((~keep_questions).sum())}
     )

@@ -1,0 +1,85 @@
+"""Strata: groups of units on which models behave alike, so that a few of each say nearly what all would."""
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from compression.frame import Frame
+from compression.matrix import Codes, Floats
+
+# (frame, some of its units, how many of these will be drawn, seed) -> each one's stratum, from 0 without a gap.
+Stratifier = Callable[[Frame, Codes, int, int], Codes]
+
+CGHS_STRATA = 48
+FUSED_STRATA = 96
+# Fewer draws a stratum than this, and the interval of a small sample no longer holds.
+DRAWS_A_STRATUM = 5
+# Up to so many different rows Lloyd's algorithm takes seconds; more go through mini-batches.
+_EXACT_UP_TO = 300_000
+_BATCH = 8_192
+
+
+def whole(frame: Frame, units: Codes, size: int, seed: int) -> Codes:
+    """One stratum: simple random sampling."""
+    return np.zeros(len(units), dtype=np.int64)
+
+
+def by_benchmark(frame: Frame, units: Codes, size: int, seed: int) -> Codes:
+    """A stratum for each benchmark; the smallest are joined while there are more than half as many as draws."""
+    benchmarks, labels = np.unique(frame.main_benchmark[units], return_inverse=True)
+    counts = np.bincount(labels)
+    joined = np.arange(len(benchmarks))
+    while len(np.unique(joined)) > max(1, size // 2):
+        totals = np.bincount(joined, counts, minlength=len(benchmarks))
+        small, next_small = [code for code in np.argsort(totals, kind="stable") if totals[code] > 0][:2]
+        joined[joined == small] = next_small
+    return np.unique(joined[labels], return_inverse=True)[1].astype(np.int64)
+
+
+def by_scores(frame: Frame, units: Codes, size: int, seed: int) -> Codes:
+    """CGHS (UNO-Bench 3.2.2): K-means++ with K = 48 on the vectors of source scores.
+
+    A sample of less than 96 has a stratum for each two draws: fewer than two in a stratum have no variance.
+    """
+    return cluster(frame.sources[units], frame.patterns[units], min(CGHS_STRATA, max(1, size // 2)), seed)
+
+
+def by_scores_and_benchmark(frame: Frame, units: Codes, size: int, seed: int, weight: float = 1.0) -> Codes:
+    """K-means++ on source scores joined with `weight` times a one-hot code of the benchmark; K = min(96, draws / 5)."""
+    features = frame.sources[units]
+    if weight:
+        features = np.column_stack([features, weight * frame.benchmark_shares[units]])
+    return cluster(features, frame.patterns[units], min(FUSED_STRATA, max(1, size // DRAWS_A_STRATUM)), seed)
+
+
+def stratum_sums(values: Floats, labels: Codes) -> Floats:
+    """(strata, models) sums of (units, models) values."""
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(labels.max() + 1))
+    return np.asarray(np.add.reduceat(values[order], starts, axis=0))
+
+
+def cluster(features: Floats, patterns: Codes, count: int, seed: int) -> Codes:
+    """(rows,) labels by scikit-learn's K-means++, from 0 without a gap, the same for the same input on every machine.
+
+    Rows of one pattern are one row with their number as weight, which changes nothing in what K-means minimises. Above
+    300,000 patterns by mini-batches.
+    """
+    from sklearn.cluster import KMeans, MiniBatchKMeans
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
+    _, first, codes, counts = np.unique(patterns, return_index=True, return_inverse=True, return_counts=True)
+    rows = features[first].astype(np.float32)
+    wanted = min(count, len(rows))
+    if wanted <= 1:
+        return np.zeros(len(features), dtype=np.int64)
+    options = {"n_clusters": wanted, "n_init": 1, "random_state": seed}
+    many = len(rows) > _EXACT_UP_TO
+    model = MiniBatchKMeans(batch_size=_BATCH, **options) if many else KMeans(**options)
+    # Sums of several threads come out in any order. Fewer different rows than strata are no mistake: fewer strata.
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = model.fit_predict(rows, sample_weight=counts)
+    return np.unique(labels[codes], return_inverse=True)[1].astype(np.int64)
