@@ -89,7 +89,7 @@ class Design:
         Each unit's number is the generator's, whatever is drawn: a design with more draws in the same strata gives a
         superset for the same generator ("permanent random numbers", Ohlsson 1995).
         """
-        order = np.lexsort((rng.random(len(self.labels)), self.labels))
+        order = np.argsort(self.labels + rng.random(len(self.labels)))
         starts = np.cumsum(self.sizes) - self.sizes
         place = np.arange(len(order)) - np.repeat(starts, self.sizes)
         chosen = order[place < np.repeat(self.draws, self.sizes)]

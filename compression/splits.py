@@ -1,0 +1,78 @@
+"""Splits of a pool's models into sources and held-out ones, whole families at a time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from compression.importers.base import BadPool
+from compression.matrix import Codes, ScoreMatrix
+
+# Of the models: 8 of 20, as in UNO-Bench, appendix A.
+HELD_OUT = 0.4
+
+
+@dataclass(frozen=True)
+class Split:
+    """Numbers of the models that strata and regression are made of, and of those that are predicted."""
+
+    sources: Codes
+    held_out: Codes
+
+
+def random_splits(
+    matrix: ScoreMatrix, families: Codes, count: int, rng: np.random.Generator, share: float = HELD_OUT
+) -> Iterator[Split]:
+    """`count` random splits, about `share` of the models held out in each.
+
+    Families are taken in random order and held out as long as they fit. Models with imputed scores, and their families,
+    are sources: nobody knows their true mean.
+
+    Raises:
+        BadPool: There is nothing to hold out, or nothing would be left.
+    """
+    codes, free = _free_families(matrix, families)
+    for _ in range(count):
+        yield _split(codes, rng.permutation(free), share)
+
+
+def weak_to_strong(matrix: ScoreMatrix, families: Codes, share: float = HELD_OUT) -> Split:
+    """The split that holds out the families with the highest mean scores: the future of most benchmarks.
+
+    Raises:
+        BadPool: As `random_splits`.
+    """
+    codes, free = _free_families(matrix, families)
+    means = matrix.scores.mean(axis=0, dtype=np.float64)
+    strength = np.array([means[codes == family].mean() for family in free])
+    return _split(codes, free[np.argsort(-strength, kind="stable")], share)
+
+
+def _free_families(matrix: ScoreMatrix, families: Codes) -> tuple[Codes, Codes]:
+    """(models,) families numbered without gaps, and those that may be held out."""
+    codes = np.unique(families, return_inverse=True)[1]
+    imputed = np.isin(np.array(matrix.models, dtype=object), sorted(matrix.imputed))
+    free = np.setdiff1d(np.arange(codes.max() + 1), codes[imputed])
+    if codes.max() < 1 or not len(free):
+        what = "one model" if len(matrix.models) == 1 else "one family of models (--families FILE tells others)"
+        if codes.max() >= 1:
+            what = "only models with imputed scores"
+        raise BadPool(
+            f"{matrix.pool} holds {what}: nothing can be held out to validate with; bring scores of more models, "
+            "or select without validating"
+        )
+    return codes, free
+
+
+def _split(codes: Codes, order: Codes, share: float) -> Split:
+    sizes = np.bincount(codes)
+    wanted = min(max(1, round(share * len(codes))), len(codes) - 1)
+    held_out: list[int] = []
+    for family in order.tolist():
+        if sizes[[*held_out, family]].sum() <= wanted:
+            held_out.append(family)
+    if not held_out:
+        # Every family is larger than what is wanted: the smallest comes nearest.
+        held_out = [min(order.tolist(), key=lambda family: int(sizes[family]))]
+    is_held_out = np.isin(codes, held_out)
+    return Split(np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out))
