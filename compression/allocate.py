@@ -15,7 +15,8 @@ NEYMAN_FLOOR = 0.5
 def allocate(sizes: Codes, total: int, measure: Floats | None = None, at_least: Codes | None = None) -> Codes:
     """(strata,) draws that sum to `total`, proportional to a measure of each stratum within its bounds.
 
-    Rounded by largest remainders. Each stratum gets two, or all if it holds fewer, as far as `total` reaches.
+    Rounded by largest remainders. Each stratum gets two, or all if it holds fewer, if `total` reaches so far; else one,
+    if it reaches so far.
 
     Args:
         sizes: (strata,) units in each.
@@ -27,11 +28,9 @@ def allocate(sizes: Codes, total: int, measure: Floats | None = None, at_least: 
         BadPool: Less in total than there is already, or more than there are.
     """
     measure = sizes.astype(np.float64) if measure is None else measure
-    low = np.minimum(sizes, LEAST)
-    if low.sum() > total:
-        low = np.zeros_like(sizes)
-    if at_least is not None:
-        low = np.maximum(low, at_least) if np.maximum(low, at_least).sum() <= total else at_least
+    already = np.zeros_like(sizes) if at_least is None else at_least
+    bounds = [np.maximum(np.minimum(sizes, least), already) for least in (LEAST, 1)]
+    low = next((bound for bound in bounds if bound.sum() <= total), already)
     if not low.sum() <= total <= sizes.sum():
         raise BadPool(f"{total} draws are fewer than the {low.sum()} there are, or more than the {sizes.sum()} units")
     shares = _within(measure, total, low.astype(np.float64), sizes.astype(np.float64))
@@ -77,7 +76,7 @@ def share_out(cells: Codes, total: int, needs: list[tuple[NDArray[np.bool_], int
         needs: Which cells together need how many; a need above what these cells hold is met by all of it.
 
     Raises:
-        BadPool: All needs together exceed the total.
+        BadPool: The total does not meet all needs with a draw in each cell.
     """
     low = np.zeros(len(cells))
     for _ in range(50):
@@ -90,8 +89,34 @@ def share_out(cells: Codes, total: int, needs: list[tuple[NDArray[np.bool_], int
                 low[members] = _within(
                     np.maximum(shares[members], 1e-9), wanted, low[members], cells[members].astype(np.float64)
                 )
-        if low.sum() > total + 1e-6:
-            raise BadPool(f"the floors need {int(np.ceil(low.sum()))} questions, more than the {total} that are kept")
-        if not short:
+        if not short or low.sum() > total + 1e-6:
             break
-    return allocate(cells, total, shares, np.floor(low + 1e-6).astype(np.int64))
+    return _in_whole(shares, cells, total, needs)
+
+
+def _in_whole(shares: Floats, cells: Codes, total: int, needs: list[tuple[NDArray[np.bool_], int]]) -> Codes:
+    """Whole draws nearest to the shares that meet the needs: rounding alone would miss those of several cells."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    count = len(cells)
+    eye, none = np.eye(count), np.zeros((len(needs) + 1, count))
+    together = np.vstack([np.ones(count), *(members for members, _ in needs)])
+    least_of = [total, *(min(need, int(cells[members].sum())) for members, need in needs)]
+    most_of = [total, *(np.inf for _ in needs)]
+    constraints = [
+        LinearConstraint(np.hstack([together, none]), least_of, most_of),
+        # The second half of the variables is how far each of the first is from its share.
+        LinearConstraint(np.block([[eye, -eye], [-eye, -eye]]), ub=np.concatenate([shares, -shares])),
+    ]
+    halves = np.repeat([0.0, 1.0], count)
+    for least in (LEAST, 1):
+        bounds = Bounds(
+            np.concatenate([np.minimum(cells, least), np.zeros(count)]), np.concatenate([cells, np.full(count, np.inf)])
+        )
+        found = milp(halves, integrality=1 - halves, bounds=bounds, constraints=constraints)
+        if found.x is not None:
+            return np.rint(found.x[:count]).astype(np.int64)
+    raise BadPool(
+        f"{total} questions do not meet all floors with one at least of each of the {count} kinds that the floors tell "
+        "apart; lower the floors or keep more"
+    )

@@ -1,47 +1,18 @@
-"""A sampling design: strata, how much is drawn of each, the draw, the estimate and its standard error.
-
-Stratified sampling after Cochran (1977), chapters 5 and 7; the generalized regression (GREG) estimate after Särndal,
-Swensson and Wretman (1992), chapter 6, with a ridge whose strength the source models tell.
-"""
+"""A sampling design: strata of a pool, the draws of each, and the variance that estimates have over all samples."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from compression.allocate import LEAST, allocate
+from compression.allocate import allocate
 from compression.frame import Frame
 from compression.matrix import Codes, Floats
 from compression.strata import stratum_sums
+from compression.survey import Estimate, Regression, Survey, solve_ridge
 
 # More effective predictors than this share of the draws, and intervals come out too narrow.
 _PREDICTORS_A_DRAW = 1 / 20
-# Below it the error of leaving a unit out would be divided by next to nothing.
-_LEAST_REST = 0.05
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Estimated means of some models.
-
-    Attributes:
-        value: (models,) in the scores' unit.
-        standard_error: (models,); None where the design has none.
-        degrees: Of freedom of the standard error.
-    """
-
-    value: Floats
-    standard_error: Floats | None
-    degrees: float
-
-    @property
-    def margin(self) -> Floats | None:
-        """(models,) half the width of the 95% interval, by Student's t."""
-        if self.standard_error is None:
-            return None
-        from scipy import stats
-
-        return np.asarray(float(stats.t.ppf(0.975, self.degrees)) * self.standard_error)
 
 
 @dataclass(frozen=True)
@@ -51,10 +22,12 @@ class Sample:
     Attributes:
         units: (draws,) numbers.
         weights: (draws,) the estimated mean of a model is the sum of weights times its values.
+        survey: Of a stratified design.
     """
 
     units: Codes
     weights: Floats
+    survey: Survey | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +67,8 @@ class Design:
         place = np.arange(len(order)) - np.repeat(starts, self.sizes)
         chosen = order[place < np.repeat(self.draws, self.sizes)]
         units = chosen[np.lexsort((chosen, self.labels[chosen]))]
-        return Sample(units, self._weights(units))
+        survey = self.survey(units)
+        return Sample(units, survey.weights, survey)
 
     def extended(self, total: int) -> "Design":
         """The design with `total` draws, at least as many in each stratum as now.
@@ -106,38 +80,14 @@ class Design:
 
     def estimate(self, sample: Sample, values: Floats) -> Estimate:
         """Estimated means from the (draws, models) values of a sample's units."""
+        return (sample.survey or self.survey(sample.units)).estimate(values)
+
+    def survey(self, units: Codes) -> Survey:
+        """What an estimate needs of these drawn units, in the order of their strata."""
         if not self.regression or self._ridge is None:
-            residuals, leverage, predictors = values, None, 0.0
-        else:
-            fit = self._fit(sample.units)
-            residuals = values - fit.centred @ (fit.solve @ values)
-            leverage, predictors = fit.leverage, fit.effective
-        variance = self.variance(self.labels[sample.units], residuals, leverage)
-        degrees = max(1.0, float(np.maximum(self.draws - 1, 0)[self.draws < self.sizes].sum()) - predictors)
-        error = None if variance is None else np.sqrt(variance)
-        return Estimate(sample.weights @ values, error, degrees)
-
-    def variance(self, strata: Codes, residuals: Floats, leverage: Floats | None = None) -> Floats | None:
-        """(models,) estimated variance of a mean over units, with finite-population correction (Cochran 1977, 5.6).
-
-        With leverages each residual is that of a fit without its unit (a jackknife), so that a regression on many
-        predictors does not look surer than it is. None where a stratum has one draw of several units.
-
-        Args:
-            strata: (draws,) in order, of the sampled units.
-            residuals: (draws, models).
-            leverage: (draws,) of the regression within strata.
-        """
-        if ((self.draws < LEAST) & (self.draws < self.sizes)).any():
-            return None
-        counts = self.draws[strata].astype(np.float64)
-        sums = self._sums(residuals)
-        rest = 1 - 1 / np.maximum(counts, LEAST) - (0.0 if leverage is None else leverage)
-        left = (residuals - sums[strata] / counts[:, None]) / np.maximum(rest, _LEAST_REST)[:, None]
-        n = self.draws.astype(np.float64)
-        # (n - 1) / n^2 times the squares of left-out residuals is the usual s^2 where there is no regression.
-        factor = np.square(self.sizes / len(self.labels)) * (1 - n / self.sizes) / n * (n - 1) / np.square(n)
-        return np.asarray(factor @ self._sums(np.square(left)))
+            return Survey(self.sizes, self.draws)
+        predictors = self.frame.predictors
+        return Survey(self.sizes, self.draws, Regression(predictors[units], predictors.mean(axis=0), self._ridge))
 
     def design_variance(self, values: Floats) -> Floats:
         """(models,) the variance that estimates have over all samples, from the (units, models) values of all units.
@@ -150,15 +100,11 @@ class Design:
             centred = self._centred(self.frame.predictors)
             share = self.size / len(self.frame)
             gram = centred.T @ centred * share
-            slopes = _solve(gram, self._ridge, centred.T @ self._centred(values) * share)
+            slopes = solve_ridge(gram, self._ridge, centred.T @ self._centred(values) * share)
             values = values - centred @ slopes
-            effective = float(np.trace(_solve(gram, self._ridge, gram)))
+            effective = float(np.trace(solve_ridge(gram, self._ridge, gram)))
             cost = 1 + effective / max(1.0, self.size - len(self.draws))
         return stratified_variance(values, self.labels, self.draws) * cost
-
-    def _sums(self, values: Floats) -> Floats:
-        """(strata, columns) sums of a sample's (draws, columns) values."""
-        return np.asarray(np.add.reduceat(values, np.cumsum(self.draws) - self.draws, axis=0))
 
     @cached_property
     def _ridge(self) -> float | None:
@@ -174,44 +120,6 @@ class Design:
     def _centred(self, values: Floats) -> Floats:
         """(units, columns) less the mean of their stratum."""
         return np.asarray(values - (stratum_sums(values, self.labels) / self.sizes[:, None])[self.labels])
-
-    def _weights(self, units: Codes) -> Floats:
-        strata = self.labels[units]
-        plain = (self.sizes / self.draws)[strata] / len(self.labels)
-        if not self.regression or self._ridge is None:
-            return np.asarray(plain)
-        fit = self._fit(units)
-        predictors = self.frame.predictors
-        missed = predictors.mean(axis=0) - plain @ predictors[units]
-        return np.asarray(plain + missed @ fit.solve)
-
-    def _fit(self, units: Codes) -> "_Fit":
-        strata = self.labels[units]
-        predictors = self.frame.predictors[units]
-        centred = predictors - (self._sums(predictors) / self.draws[:, None])[strata]
-        # Weights that are 1 on average: the ridge's strength is told for as many observations as there are draws.
-        scale = (self.sizes / self.draws)[strata] * (len(units) / len(self.labels))
-        weighted = centred * scale[:, None]
-        gram = weighted.T @ centred
-        ridge = self._ridge or 0.0
-        solve = _solve(gram, ridge, weighted.T)
-        return _Fit(centred, solve, (centred * solve.T).sum(axis=1), float(np.trace(_solve(gram, ridge, gram))))
-
-
-@dataclass(frozen=True)
-class _Fit:
-    """A regression in a sample: slopes are `solve` @ values, fitted values `centred` @ slopes."""
-
-    centred: Floats
-    solve: Floats
-    leverage: Floats
-    effective: float
-
-
-def _solve(gram: Floats, ridge: float, right: Floats) -> Floats:
-    # Sources that never vary within a stratum make the matrix singular; a trace of a ridge leaves them out.
-    size = max(ridge, 1e-9 * float(np.trace(gram)), 1e-12)
-    return np.asarray(np.linalg.solve(gram + size * np.eye(len(gram)), right))
 
 
 def _prior_strength(gram: Floats, count: int) -> float:

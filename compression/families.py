@@ -62,7 +62,7 @@ def residual_correlations(matrix: ScoreMatrix) -> Floats:
 
 
 def read_families(file: Path) -> dict[str, str]:
-    """Families by model, from a CSV file with columns model and family.
+    """Families by model, from a CSV file with columns model and family; models with an empty family are left out.
 
     Raises:
         BadPool: It cannot be read so.
@@ -70,6 +70,6 @@ def read_families(file: Path) -> dict[str, str]:
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             rows = list(csv.DictReader(stream))
-        return {row["model"].strip(): row["family"].strip() for row in rows}
+        return {row["model"].strip(): row["family"].strip() for row in rows if row["family"].strip()}
     except (OSError, UnicodeDecodeError, KeyError, AttributeError, csv.Error) as error:
         raise BadPool(f"{file} is no CSV file with columns model and family ({error!r})") from error

@@ -120,11 +120,17 @@ class ScoreMatrix:
 
 
 def read_matrix(pool: Pool, rule: MissingRule = MissingRule.DROP) -> ScoreMatrix:
-    """The pool's matrix, pivoted in DuckDB, without gaps by the rule.
+    """The pool's matrix without gaps, by the rule.
 
     Raises:
         BadPool: Nothing is left by the rule.
     """
+    matrix = pivot(pool, rule)
+    return _complete(matrix) if matrix.missing.cells else matrix
+
+
+def pivot(pool: Pool, rule: MissingRule = MissingRule.DROP) -> ScoreMatrix:
+    """The pool's matrix as it is, pivoted in DuckDB; a missing score is NaN, whatever the rule says."""
     connection = pool.connection
     named = connection.execute("SELECT name, family FROM model ORDER BY model").fetchall()
     lacking = connection.execute(load_sql("compression.sql", "missing.sql")).fetchall()
@@ -136,7 +142,7 @@ def read_matrix(pool: Pool, rule: MissingRule = MissingRule.DROP) -> ScoreMatrix
     benchmarks, benchmark_of = np.unique(np.asarray(columns["benchmark"], dtype=object), return_inverse=True)
     # A column with gaps comes masked.
     scores = np.column_stack([np.ma.filled(columns[str(code)], np.nan) for code in codes]).astype(np.float32)
-    matrix = ScoreMatrix(
+    return ScoreMatrix(
         pool=pool.name,
         benchmarks=tuple(benchmarks),
         benchmark_of=benchmark_of.astype(np.int64),
@@ -148,7 +154,6 @@ def read_matrix(pool: Pool, rule: MissingRule = MissingRule.DROP) -> ScoreMatrix
         missing=Missing(rule=rule, cells=sum(count for _, count in lacking), lacking=tuple(lacking)),
         merged=pool.merged,
     )
-    return _complete(matrix) if lacking else matrix
 
 
 def _complete(matrix: ScoreMatrix) -> ScoreMatrix:

@@ -1,7 +1,7 @@
 """A pool: the scores of many models on many questions, opened from a file or from the project, and checked."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,15 @@ import pyarrow as pa
 from compression.importers import load_scores
 from compression.importers.base import BadPool, Reading
 from core.errors import UnknownName
-from warehouse.analytics import analysis, load_sql
-from warehouse.workspace import Workspace
+from core.settings import NoProject
+from warehouse.analytics import load_sql
+from warehouse.workspace import Workspace, open_workspace
 
 _NAMES = "SELECT DISTINCT pool FROM pool_score ORDER BY pool"
+_FAMILIES = """
+SELECT model, min(family) AS first, max(family) AS last FROM pool GROUP BY model HAVING first <> last ORDER BY model
+"""
+_CELL = "SELECT question_id, benchmark, name FROM question, model WHERE question = ? AND model = ?"
 _STORED = """
 CREATE OR REPLACE TEMP TABLE raw AS
 SELECT benchmark, question_id, model, family, score::DOUBLE AS score FROM pool_score
@@ -42,6 +47,23 @@ class Pool:
     merged: int
 
 
+@dataclass(frozen=True)
+class Loaded:
+    """What files of scores held.
+
+    Attributes:
+        origins: `name@version` of the importer of each file.
+        rows: As they stood in the files.
+        empty: Of these, had no score.
+        merged: Of these, repeated another of the same question, model and score.
+    """
+
+    origins: tuple[str, ...]
+    rows: int
+    empty: int
+    merged: int
+
+
 @contextmanager
 def open_pool(named: str, workspace: Workspace | None, reading: Reading | None = None) -> Iterator[Pool]:
     """Open the file of that path, else the project's pool of that name.
@@ -61,23 +83,56 @@ def open_pool(named: str, workspace: Workspace | None, reading: Reading | None =
     with duckdb.connect() as connection:
         path = Path(named)
         if path.exists():
-            name, origin = path.stem, load_scores(connection, path, reading)
+            loaded = load_files(connection, [path], reading)
+            yield Pool(path.stem, loaded.origins[0], connection, loaded.rows, loaded.merged)
         elif workspace is not None:
-            name, origin = named, "pool"
             _load_stored(connection, workspace, named)
+            rows, _ = _check(connection, named)
+            yield Pool(named, "pool", connection, rows, _number(connection, named, reading))
         else:
             raise BadPool(f"{named}: no such file, and no project to look for a pool of that name (--project FOLDER)")
-        rows = _check(connection, named)
-        connection.execute("ALTER TABLE raw RENAME TO pool")
-        for statement in duckdb.extract_statements(load_sql("compression.sql", "codes.sql")):
-            connection.execute(statement)
-        merged = _merge(connection, named, reading)
-        yield Pool(name, origin, connection, rows, merged)
+
+
+@contextmanager
+def find_pool(named: str, project: Path | None, reading: Reading | None = None) -> Iterator[Pool]:
+    """As `open_pool`, for commands: a project is opened only where the name is no file's.
+
+    Raises:
+        BadPool, UnknownName: As `open_pool`.
+        NoProject, BadSettings, DatabaseUnreachable, DatabaseOutdated: As `open_workspace`.
+    """
+    with ExitStack() as opened:
+        workspace = None
+        if not Path(named).exists():
+            # Without any project, `open_pool` tells that there is no such file either.
+            with suppress(NoProject) if project is None else nullcontext():
+                workspace = opened.enter_context(open_workspace(project))
+        yield opened.enter_context(open_pool(named, workspace, reading))
+
+
+def load_files(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], reading: Reading) -> Loaded:
+    """Make the tables of a `Pool` of one file or several.
+
+    Raises:
+        BadPool: As `open_pool`.
+    """
+    origins = []
+    rows = empty = 0
+    for path in paths:
+        origins.append(load_scores(connection, path, reading))
+        counts = _check(connection, str(path))
+        rows, empty = rows + counts[0], empty + counts[1]
+        more = "INSERT INTO loaded FROM raw" if len(origins) > 1 else "ALTER TABLE raw RENAME TO loaded"
+        connection.execute(more)
+    connection.execute("DROP TABLE IF EXISTS raw; ALTER TABLE loaded RENAME TO raw")
+    named = str(paths[0]) if len(paths) == 1 else "these files together"
+    return Loaded(tuple(origins), rows, empty, _number(connection, named, reading))
 
 
 def pool_names(workspace: Workspace) -> list[str]:
     """Names of the project's pools."""
-    with analysis(workspace.facts, ["pool_score"]) as connection:
+    with duckdb.connect() as connection:
+        workspace.facts.register(connection, "pool_score", latest=False)
         return [name for (name,) in connection.execute(_NAMES).fetchall()]
 
 
@@ -85,15 +140,23 @@ def _load_stored(connection: duckdb.DuckDBPyConnection, workspace: Workspace, na
     connection.register("wanted", pa.table({"pool": [name]}))
     workspace.facts.register(connection, "pool_score", among="pool")
     connection.execute(_STORED)
-    if not connection.execute("SELECT 1 FROM raw LIMIT 1").fetchone():
+    if not _one(connection, "SELECT 1 FROM raw LIMIT 1"):
         raise UnknownName("file or pool", name, pool_names(workspace))
 
 
-def _check(connection: duckdb.DuckDBPyConnection, named: str) -> int:
+def _number(connection: duckdb.DuckDBPyConnection, named: str, reading: Reading) -> int:
+    connection.execute("ALTER TABLE raw RENAME TO pool")
+    for statement in duckdb.extract_statements(load_sql("compression.sql", "codes.sql")):
+        connection.execute(statement)
+    _check_families(connection, named)
+    connection.execute("DROP TABLE pool")
+    return _merge(connection, named, reading)
+
+
+def _check(connection: duckdb.DuckDBPyConnection, named: str) -> tuple[int, int]:
     columns = ("rows", "nameless", "empty", "outside", "example", "highest")
-    found: dict[str, Any] = dict(
-        zip(columns, connection.execute(load_sql("compression.sql", "problems.sql")).fetchone() or (), strict=True)
-    )
+    counts = _one(connection, load_sql("compression.sql", "problems.sql"))
+    found: dict[str, Any] = dict(zip(columns, counts, strict=True))
     if not found["rows"]:
         raise BadPool(f"{named} holds no scores")
     if found["nameless"]:
@@ -110,19 +173,19 @@ def _check(connection: duckdb.DuckDBPyConnection, named: str) -> int:
     if found["empty"]:
         # A row without a score says no more than no row.
         connection.execute("DELETE FROM raw WHERE score IS NULL OR isnan(score)")
-    return int(found["rows"])
+    return int(found["rows"]), int(found["empty"])
+
+
+def _check_families(connection: duckdb.DuckDBPyConnection, named: str) -> None:
+    if found := _one(connection, _FAMILIES):
+        model, first, second = found
+        raise BadPool(f"{named}: model {model} is of two families, {first!r} and {second!r}; keep one")
 
 
 def _merge(connection: duckdb.DuckDBPyConnection, named: str, reading: Reading) -> int:
-    surplus, conflicting, example = connection.execute(load_sql("compression.sql", "duplicates.sql")).fetchone() or ()
+    surplus, conflicting, example = _one(connection, load_sql("compression.sql", "duplicates.sql"))
     if conflicting and reading.repeats == "refuse":
-        (question, benchmark, model) = (
-            connection.execute(
-                "SELECT question_id, benchmark, name FROM question, model WHERE question = ? AND model = ?",
-                [example["question"], example["model"]],
-            ).fetchone()
-            or ()
-        )
+        question, benchmark, model = _one(connection, _CELL, example["question"], example["model"])
         raise BadPool(
             f"{named}: {conflicting} cells have several, different scores, for one {model} on {question} ({benchmark}) "
             f"has {example['lowest']:g} and {example['highest']:g}; remove the wrong ones, "
@@ -134,3 +197,9 @@ def _merge(connection: duckdb.DuckDBPyConnection, named: str, reading: Reading) 
             "SELECT question, model, avg(score)::FLOAT AS score FROM cell GROUP BY question, model"
         )
     return int(surplus)
+
+
+def _one(connection: duckdb.DuckDBPyConnection, query: str, *values: Any) -> tuple[Any, ...]:
+    # An unfinished result would keep the connection from registering the next table.
+    rows = connection.execute(query, values).fetchall()
+    return rows[0] if rows else ()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compression.allocate import NEYMAN_FLOOR, allocate, neyman_measure, share_out
-from compression.design import Design, Estimate, Sample, pooled_variances
+from compression.design import Design, Sample, pooled_variances
 from compression.frame import Frame
 from compression.importers.base import BadPool
 from compression.matrix import Codes, Floats
@@ -19,9 +19,12 @@ from compression.strata import (
     by_scores_and_benchmark,
     whole,
 )
+from compression.survey import Estimate
 from core.registry import Entry, Registry
 
 DEFAULT_SAMPLER = "adaptive"
+# So unlikely that a floor counts as met.
+_NEVER = 1e-9
 
 
 class Plan(Protocol):
@@ -98,7 +101,7 @@ class StratifiedSampler:
         labels = np.empty(len(frame), dtype=np.int64)
         draws: list[Codes] = []
         made = 0
-        for units, wanted in _parts(frame, size, floors):
+        for units, wanted in in_parts(frame, size, floors):
             strata = self._strata(frame, units, wanted, seed)
             labels[units] = strata + made
             sizes = np.bincount(strata)
@@ -115,10 +118,11 @@ class StratifiedSampler:
         return self.stratifier(frame, units, wanted, seed)
 
 
-def _parts(frame: Frame, size: int, floors: Floors | None) -> list[tuple[Codes, int]]:
+def in_parts(frame: Frame, size: int, floors: Floors | None, by_chance: bool = True) -> list[tuple[Codes, int]]:
     """The units that are stratified together, and how many are drawn of them; fixed ones are drawn whatever happens.
 
-    Labels that would get less than their floor are set apart; the rest stays one part.
+    Labels that could get less than their floor are set apart; the rest stays one part. Where units are not drawn
+    `by_chance`, any label could.
     """
     fixed, free = np.flatnonzero(frame.fixed), np.flatnonzero(~frame.fixed)
     left = size - len(fixed)
@@ -127,31 +131,33 @@ def _parts(frame: Frame, size: int, floors: Floors | None) -> list[tuple[Codes, 
     parts = [(fixed, len(fixed))] if len(fixed) else []
     if not len(free):
         return parts
-    needs = [] if floors is None else _needs(frame, floors, left, free)
+    needs = [] if floors is None else _needs(frame, floors, left, free, by_chance)
     if not needs:
         return [*parts, (free, left)]
     cells = np.unique(np.column_stack([members for members, _ in needs]), axis=0, return_inverse=True)[1].ravel()
     counts = np.bincount(cells)
     of_cells = [(np.bincount(cells, members) > 0, need) for members, need in needs]
     draws = share_out(counts, left, of_cells)
-    if (draws == 0).any():
-        raise BadPool(
-            f"the floors leave no question for {int(counts[draws == 0].sum())} others; lower them or keep more"
-        )
     return [*parts, *((free[cells == cell], int(draws[cell])) for cell in range(len(counts)))]
 
 
-def _needs(frame: Frame, floors: Floors, left: int, free: Codes) -> list[tuple[NDArray[np.bool_], int]]:
-    """Which of the free units together need how many more than their share."""
+def _needs(
+    frame: Frame, floors: Floors, left: int, free: Codes, by_chance: bool
+) -> list[tuple[NDArray[np.bool_], int]]:
+    """Which of the free units together need how many, where they could get fewer."""
+    from scipy import stats
+
     needs = []
     for column, least in floors.least.items():
         labels = np.array([label if label is not None else "" for label in floors.labels[column]], dtype=object)
         for label in np.unique(labels[labels != ""]):
             members = labels[free] == label
             need = min(least - int((labels[frame.fixed] == label).sum()), int(members.sum()))
-            # A little more than the floor on average would still often fall below it.
-            if need > 0 and left * members.mean() < 2 * need:
-                needs.append((members, max(need, round(left * float(members.mean())))))
+            # Neyman's allocation may halve their share, and no draw in strata has a longer tail than a binomial of the
+            # same mean (Hoeffding 1956).
+            share = members.mean() * NEYMAN_FLOOR if by_chance else 0.0
+            if need > 0 and stats.binom.cdf(need - 1, left, share) > _NEVER:
+                needs.append((members, need))
     return needs
 
 
@@ -159,9 +165,11 @@ SAMPLERS: Registry[Sampler] = Registry(
     "samplers",
     (
         Entry("adaptive", "1", "compression.adaptive:ADAPTIVE"),
+        Entry("anchor", "1", "compression.baselines:ANCHOR"),
         Entry("benchmark", "1", "compression.samplers:BENCHMARK"),
         Entry("cghs", "1", "compression.samplers:CGHS"),
         Entry("fused", "1", "compression.samplers:FUSED"),
+        Entry("irt", "1", "compression.baselines:IRT"),
         Entry("neyman", "1", "compression.samplers:NEYMAN"),
         Entry("random", "1", "compression.samplers:RANDOM"),
         *(

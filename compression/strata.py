@@ -1,12 +1,15 @@
 """Strata: groups of units on which models behave alike, so that a few of each say nearly what all would."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from hashlib import blake2b
 
 import numpy as np
 
 from compression.frame import Frame
-from compression.matrix import Codes, Floats
+from compression.matrix import Codes, Floats, Scores
 
 # (frame, some of its units, how many of these will be drawn, seed) -> each one's stratum, from 0 without a gap.
 Stratifier = Callable[[Frame, Codes, int, int], Codes]
@@ -18,6 +21,17 @@ DRAWS_A_STRATUM = 5
 # Up to so many different rows Lloyd's algorithm takes seconds; more go through mini-batches.
 _EXACT_UP_TO = 300_000
 _BATCH = 8_192
+_KEPT: ContextVar[dict[bytes, Codes] | None] = ContextVar("clusters that are kept", default=None)
+
+
+@contextmanager
+def clusters_kept() -> Iterator[None]:
+    """Within it `cluster` makes the same clusters of the same rows once: plans of many sizes mostly have the same K."""
+    before = _KEPT.set({})
+    try:
+        yield
+    finally:
+        _KEPT.reset(before)
 
 
 def whole(frame: Frame, units: Codes, size: int, seed: int) -> Codes:
@@ -66,20 +80,29 @@ def cluster(features: Floats, patterns: Codes, count: int, seed: int) -> Codes:
     Rows of one pattern are one row with their number as weight, which changes nothing in what K-means minimises. Above
     300,000 patterns by mini-batches.
     """
-    from sklearn.cluster import KMeans, MiniBatchKMeans
-    from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
-
     _, first, codes, counts = np.unique(patterns, return_index=True, return_inverse=True, return_counts=True)
     rows = features[first].astype(np.float32)
     wanted = min(count, len(rows))
     if wanted <= 1:
         return np.zeros(len(features), dtype=np.int64)
+    kept = _KEPT.get()
+    if kept is None:
+        labels = _k_means(rows, counts, wanted, seed)
+    else:
+        key = blake2b(f"{wanted} {seed} {rows.shape} ".encode() + rows.tobytes() + counts.tobytes()).digest()
+        labels = kept[key] if key in kept else kept.setdefault(key, _k_means(rows, counts, wanted, seed))
+    return np.unique(labels[codes], return_inverse=True)[1].astype(np.int64)
+
+
+def _k_means(rows: Scores, counts: Codes, wanted: int, seed: int) -> Codes:
+    from sklearn.cluster import KMeans, MiniBatchKMeans
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
     options = {"n_clusters": wanted, "n_init": 1, "random_state": seed}
     many = len(rows) > _EXACT_UP_TO
     model = MiniBatchKMeans(batch_size=_BATCH, **options) if many else KMeans(**options)
     # Sums of several threads come out in any order. Fewer different rows than strata are no mistake: fewer strata.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        labels = model.fit_predict(rows, sample_weight=counts)
-    return np.unique(labels[codes], return_inverse=True)[1].astype(np.int64)
+        return np.asarray(model.fit_predict(rows, sample_weight=counts))

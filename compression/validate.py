@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compression.families import families_of
-from compression.frame import Frame, make_frame, share_to_size
+from compression.frame import make_frame, share_to_size
 from compression.matrix import Codes, Floats, Missing, ScoreMatrix
 from compression.samplers import DEFAULT_SAMPLER, SAMPLERS, Plan, Sampler
 from compression.splits import HELD_OUT, Split, random_splits, weak_to_strong
@@ -141,7 +141,8 @@ def validate(
             frame = make_frame(matrix, codes, split.sources)
             values = frame.values(matrix.scores[:, split.held_out])
             for name, sampler in samplers.items():
-                _try_out(into[name], sampler, frame, values, wanted, (protocol.seed, number), protocol.repeats)
+                plan = sampler.plan(frame, wanted, protocol.seed + number)
+                try_out(into[name], plan, values, (protocol.seed, number), protocol.repeats)
                 ticker.advance()
     return Validation(
         pool=matrix.pool,
@@ -167,10 +168,16 @@ def told_families(matrix: ScoreMatrix, families: Codes) -> tuple[tuple[str, ...]
     return tuple(tuple(matrix.models[place] for place in group) for group in groups if len(group) > 1)
 
 
-def _try_out(
-    trials: Trials, sampler: Sampler, frame: Frame, values: Floats, size: int, seeds: tuple[int, int], repeats: int
-) -> None:
-    plan = sampler.plan(frame, size, seeds[0] + seeds[1])
+def try_out(trials: Trials, plan: Plan, values: Floats, seeds: tuple[int, int], repeats: int) -> None:
+    """Draw repeatedly by a plan and add what comes of it to the trials.
+
+    Args:
+        trials: Of the sampler.
+        plan: For one split.
+        values: (units, models) of the held-out models.
+        seeds: Of the protocol, and the split's number.
+        repeats: Draws.
+    """
     estimates, margins = [], []
     for repeat in range(repeats):
         sample = plan.draw(np.random.default_rng([*seeds, repeat]))

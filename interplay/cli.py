@@ -13,11 +13,13 @@ from typer.main import get_command
 # Each noun's commands live in its package and are imported when they are called: help and errors come at once.
 NOUNS = {
     "caption": ("evaluation.caption_cli:app", "Have media described in words, mend and accept the words."),
+    "compress": ("compression.cli:app", "Keep a share of a pool's questions that stands for all of it."),
     "evaluation": ("evaluation.cli:app", "Put a release to models, grade the answers, report."),
     "item": ("annotation_ui.item_cli:app", "Import, check and look at items."),
     "law": ("evaluation.law.cli:app", "Fit the compositional law."),
     "material": ("curation.cli:app", "Bring media into the library and look at it."),
     "models": ("evaluation.models.cli:app", "See what reaches models; serve simulated ones."),
+    "pool": ("compression.pool_cli:app", "Bring in scores of many models, and look at them."),
     "published": ("evaluation.published.cli:app", "Check published tables against themselves."),
     "qc": ("qc.cli:app", "Run the three rounds of quality control."),
     "release": ("warehouse.release_cli:app", "Build, seal, verify, compare and export releases."),

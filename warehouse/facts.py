@@ -7,7 +7,7 @@ becomes a Parquet file when the part is full, when the writer closes, or when th
 import fcntl
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,14 +18,17 @@ from typing import IO, Any
 import duckdb
 import fsspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.errors import InterplayError, UnknownName
-from core.ids import new_id
+from core.ids import Clock, new_id, utc_now
 from core.provenance import content_hash
 from warehouse.blobs import put_whole
 
 _MOMENT = pa.timestamp("us", tz="UTC")
+_ADDED_BY_US = ("run_id", "recorded_at")
+_ROW_GROUP_ROWS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,25 @@ class FactStore:
         finally:
             writer.close()
 
+    def add_table(self, kind: str, run_id: str, rows: pa.Table | pa.RecordBatchReader, clock: Clock = utc_now) -> int:
+        """Store many facts of one kind at once, all of them or none; returns how many.
+
+        For what can be read again where it came from: nothing goes through a journal. They become one file.
+
+        Args:
+            kind: Of the facts.
+            run_id: Of the run that brings them.
+            rows: The kind's columns, in any order, without `run_id` and `recorded_at`.
+            clock: Tells the one moment.
+
+        Raises:
+            BadFact: A column is unknown, missing or of another type, one of the key has gaps, or a number is none.
+        """
+        _check_columns(fact := fact_kind(kind), rows.schema)
+        batches = rows.to_batches(_ROW_GROUP_ROWS) if isinstance(rows, pa.Table) else rows
+        moment = pa.scalar(clock(), _MOMENT)
+        return self._write(fact, f"{run_id}-{new_id()}", (_completed(fact, one, run_id, moment) for one in batches))
+
     def recover(self, kind: str) -> int:
         """Turn journals that a dead process left into Parquet; returns how many there were."""
         recovered = 0
@@ -176,11 +198,14 @@ class FactStore:
             return []
         return sorted(path for path in self._fs.ls(folder, detail=False) if path.endswith(".parquet"))
 
-    def register(self, connection: duckdb.DuckDBPyConnection, kind: str, among: str | None = None) -> None:
+    def register(
+        self, connection: duckdb.DuckDBPyConnection, kind: str, among: str | None = None, latest: bool = True
+    ) -> None:
         """Make `kind` a view in DuckDB: one row for each key, the latest, a settled response before a failed one.
 
         With `among`, a column that all rows of one key share, only rows whose value is in that column of the relation
-        `wanted`: sorting out the latest of all rows takes far longer than to find a few.
+        `wanted`: sorting out the latest of all rows takes far longer than to find a few. Without `latest` all rows that
+        were ever stored, which is quick.
         """
         self.recover(kind)
         fact = fact_kind(kind)
@@ -192,13 +217,14 @@ class FactStore:
         names = ", ".join("'" + self._for_duckdb(connection, path).replace("'", "''") + "'" for path in files)
         order = "(state IN ('api_error', 'unparsed')), " if kind == "response" else ""
         place = f"row_number() OVER (PARTITION BY {', '.join(fact.key)} ORDER BY {order}recorded_at DESC, run_id DESC)"
+        chosen = f"QUALIFY {place} = 1" if latest else ""
         few = f"SEMI JOIN wanted USING ({among})" if among else ""
         # Names come from our own schema and our own folder listing. The empty table brings the columns that files of an
         # earlier version lack.
         connection.execute(
             f"CREATE OR REPLACE TEMP VIEW {kind} AS SELECT * FROM ("  # noqa: S608
             f"FROM read_parquet([{names}], union_by_name = true, hive_partitioning = false) "
-            f"UNION ALL BY NAME FROM {kind}_empty) {few} QUALIFY {place} = 1"
+            f"UNION ALL BY NAME FROM {kind}_empty) {few} {chosen}"
         )
 
     def compact(self, kind: str) -> int:
@@ -212,7 +238,7 @@ class FactStore:
         fact = fact_kind(kind)
         tables = [pq.read_table(path, filesystem=self._fs, schema=fact.schema, partitioning=None) for path in files]
         merged = pa.concat_tables(tables)
-        self._write(fact, f"compacted-{content_hash(files)[:16]}", merged)
+        self._write(fact, f"compacted-{content_hash(files)[:16]}", [merged])
         for path in files:
             self._fs.rm_file(path)
         return len(files)
@@ -223,13 +249,18 @@ class FactStore:
         rows = [_row(line, journal, number) for number, line in enumerate(stream.read().split(b"\n")[:-1], start=1)]
         if rows:
             table = pa.Table.from_pylist(rows, schema=fact.schema)
-            self._write(fact, journal.stem.removeprefix(f"{fact.name}-"), table)
+            self._write(fact, journal.stem.removeprefix(f"{fact.name}-"), [table])
         journal.unlink()
 
-    def _write(self, fact: FactKind, name: str, table: pa.Table) -> None:
+    def _write(self, fact: FactKind, name: str, tables: Iterable[pa.Table]) -> int:
         buffer = BytesIO()
-        pq.write_table(table, buffer, compression="zstd")
+        rows = 0
+        with pq.ParquetWriter(buffer, fact.schema, compression="zstd") as writer:
+            for table in tables:
+                writer.write_table(table)
+                rows += table.num_rows
         put_whole(self._fs, f"{self._root}/{fact.name}/{name}.parquet", buffer.getvalue())
+        return rows
 
     def _for_duckdb(self, connection: duckdb.DuckDBPyConnection, path: str) -> str:
         protocol = self._fs.protocol if isinstance(self._fs.protocol, str) else self._fs.protocol[0]
@@ -301,6 +332,29 @@ def fact_kind(name: str) -> FactKind:
     if name not in FACT_KINDS:
         raise UnknownName("kind of fact", name, FACT_KINDS)
     return FACT_KINDS[name]
+
+
+def _check_columns(fact: FactKind, schema: pa.Schema) -> None:
+    wanted = {field.name: field.type for field in fact.schema if field.name not in _ADDED_BY_US}
+    if sorted(schema.names) != sorted(wanted):
+        odd = ", ".join(sorted({*schema.names} ^ wanted.keys())) or "one is there twice"
+        raise BadFact(f"{fact.name} table: columns missing or unknown: {odd}")
+    for name, kind in wanted.items():
+        if schema.field(name).type != kind:
+            raise BadFact(f"{fact.name} table: {name} is {schema.field(name).type}, not {kind}; cast it")
+
+
+def _completed(fact: FactKind, batch: pa.RecordBatch, run_id: str, moment: pa.Scalar) -> pa.Table:
+    for name in fact.key:
+        if batch.column(name).null_count:
+            raise BadFact(f"{fact.name} table: {name}, which tells rows apart, is empty in some; fill it")
+    for field in batch.schema:
+        # Of nothing but gaps, "all" says neither.
+        if pa.types.is_floating(field.type) and pc.all(pc.is_finite(batch.column(field.name))).as_py() is False:
+            raise BadFact(f"{fact.name} table: {field.name} is no finite number in some rows; leave it empty there")
+    given = {"run_id": pa.repeat(run_id, len(batch)), "recorded_at": pa.repeat(moment, len(batch))}
+    columns = [given[name] if name in given else batch.column(name) for name in fact.schema.names]
+    return pa.Table.from_arrays(columns, schema=fact.schema)
 
 
 def _row(line: bytes, journal: Path, number: int) -> dict[str, Any]:

@@ -20,12 +20,13 @@ from warehouse.tables import (
     ReleaseItem,
     ReleaseState,
     RevisionMedia,
+    Subset,
     Verdict,
 )
 
 ADVANCING = "advancing"
 _IMMUTABLE = (
-    Event, ItemRevision, RevisionMedia, Verdict, ReleaseItem, AuditSample, AuditItem, AuditFinding, Certificate,
+    Event, ItemRevision, RevisionMedia, Verdict, ReleaseItem, AuditSample, AuditItem, AuditFinding, Certificate, Subset,
 )  # fmt: skip
 
 

@@ -27,8 +27,9 @@ class Reading:
     Attributes:
         format: Name of an importer; None: the one that knows the file.
         columns: Other names of the columns in the file, by ours.
-        benchmark: Of all questions, where the file does not tell; else the file's name.
-        model: Of all answers, where the file does not tell; else the file's name.
+        benchmark: Of all questions, in place of what the file's name or contents say.
+        model: Of all answers, in place of what the file's place or contents say.
+        metric: Of files with several: a scorer, a column, or whatever the format has its scores under.
         scale: Scores are divided by it, for those out of 100.
         repeats: What to do with several scores of one model for one question: refuse, or take their mean. Equal ones
             are merged either way.
@@ -38,6 +39,7 @@ class Reading:
     columns: Mapping[str, str] = field(default_factory=dict)
     benchmark: str | None = None
     model: str | None = None
+    metric: str | None = None
     scale: float = 1.0
     repeats: Literal["refuse", "mean"] = "refuse"
 

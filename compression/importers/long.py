@@ -1,10 +1,12 @@
 """Long-form Parquet or CSV: a row for each score, with columns benchmark, question_id, model, score."""
 
+from glob import escape
 from pathlib import Path
 
 import duckdb
 
 from compression.importers.base import RAW_TABLE, BadPool, Reading
+from compression.importers.rows import rename
 
 _PARQUET = {".parquet", ".pq"}
 _DELIMITED = {".csv", ".tsv"}
@@ -31,17 +33,18 @@ class LongForm:
         """See `Importer.load`."""
         try:
             if path.suffix.lower() in _PARQUET:
-                source = connection.read_parquet(str(path), hive_partitioning=False)
+                source = connection.read_parquet(escape(str(path)), hive_partitioning=False)
             else:
                 # Ids and names are text however they look: 007 is not 7.
-                source = connection.read_csv(str(path), all_varchar=True, header=True)
+                source = connection.read_csv(escape(str(path)), all_varchar=True, header=True)
             names = self._names(path, source.columns, reading)
             source.create_view("source", replace=True)
             connection.execute(RAW_TABLE)
-            bad = connection.execute(_NOT_A_NUMBER.format(score=names["score"])).fetchone()
-            if bad:
-                raise BadPool(f"{path}: {bad[1]} scores are no numbers, {bad[0]!r} for one; write numbers in [0, 1]")
+            bad = connection.execute(_NOT_A_NUMBER.format(score=names["score"])).fetchall()
+            for example, count in bad:
+                raise BadPool(f"{path}: {count} scores are no numbers, {example!r} for one; write numbers in [0, 1]")
             connection.execute(_FILL.format(**names), [reading.scale])
+            rename(connection, path, reading)
         except duckdb.Error as error:
             first_line = str(error).splitlines()[0]
             kind = "Parquet" if path.suffix.lower() in _PARQUET else "CSV"
@@ -49,17 +52,19 @@ class LongForm:
 
     def _names(self, path: Path, columns: list[str], reading: Reading) -> dict[str, str]:
         wanted = {name: reading.columns.get(name, name) for name in (*_NEEDED, "benchmark", "family")}
+        wanted["score"] = reading.columns.get("score", reading.metric or "score")
         # DuckDB's names ignore case, so do these.
         there = {column.casefold() for column in columns}
-        missing = [wanted[name] for name in _NEEDED if wanted[name].casefold() not in there]
+        needed = [name for name in _NEEDED if name != "model" or reading.model is None]
+        missing = [wanted[name] for name in needed if wanted[name].casefold() not in there]
         missing += [wanted[name] for name in reading.columns if wanted.get(name, name).casefold() not in there]
         if missing:
             raise BadPool(
                 f"{path} has no column {missing[0]!r}, only {', '.join(columns)}; "
-                "name another with --column question_id=NAME (or model, score, benchmark, family)"
+                "name another with --column question_id=NAME (or model, score, benchmark, family), or --model NAME"
             )
         quoted = {name: '"' + column.replace('"', '""') + '"' for name, column in wanted.items()}
-        fallback = {"benchmark": reading.benchmark or path.stem, "family": None}
+        fallback = {"benchmark": reading.benchmark or path.stem, "model": reading.model, "family": None}
         for name, value in fallback.items():
             if wanted[name].casefold() not in there:
                 quoted[name] = "NULL" if value is None else "'" + value.replace("'", "''") + "'"

@@ -5,7 +5,7 @@ FROM (SELECT DISTINCT benchmark, question_id FROM pool);
 
 CREATE TEMP TABLE model AS
 SELECT model AS name, family, (row_number() OVER (ORDER BY model) - 1)::INTEGER AS model
-FROM (SELECT model, min(family) AS family FROM pool GROUP BY model);
+FROM (SELECT model, min(nullif(family, '')) AS family FROM pool GROUP BY model);
 
 CREATE TEMP TABLE cell AS
 SELECT question.question, model.model, pool.score::FLOAT AS score

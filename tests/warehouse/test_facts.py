@@ -455,3 +455,61 @@ def test_a_store_sees_what_another_process_wrote_since(tmp_path):
     assert numbers(other) == [1]
     write(one, [step(2)])
     assert numbers(other) == [1, 2]
+
+
+SCORES = pa.schema([field for field in FACT_KINDS["pool_score"].schema if field.name not in {"run_id", "recorded_at"}])
+
+
+def scores(count: int, score: float | None = 0.5) -> pa.Table:
+    names = {"pool": "p", "benchmark": "b", "model": "m", "family": None, "score": score}
+    return pa.Table.from_pylist([names | {"question_id": f"q{number}"} for number in range(count)], schema=SCORES)
+
+
+@pytest.mark.parametrize("form", ["table", "reader", "other order"])
+def test_a_table_is_stored_at_once_with_its_run_and_moment(store, clock, form):
+    table = scores(3)
+    given = {"table": table, "reader": table.to_reader(2), "other order": table.select(table.schema.names[::-1])}[form]
+    assert store.add_table("pool_score", "r", given, clock) == 3
+    assert view(store, "pool_score") == [("p", "b", f"q{number}", "m", None, 0.5, "r", clock.now) for number in range(3)]
+    assert len(store.files("pool_score")) == 1
+    assert not store.journal_folder.exists()
+
+
+def test_of_two_tables_of_one_run_the_later_counts(store, clock):
+    store.add_table("pool_score", "r", scores(2, 0.25), clock)
+    clock.advance(seconds=1)
+    store.add_table("pool_score", "r", scores(1, 1.0), clock)
+    assert [row[5] for row in view(store, "pool_score")] == [1.0, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda table: table.drop_columns(["family"]), "columns missing or unknown: family"),
+        (lambda table: table.append_column("run_id", pa.array(["r", "r"])), "columns missing or unknown: run_id"),
+        (lambda table: table.append_column("model", table["model"]), "is there twice"),
+        (lambda table: table.set_column(5, "score", pa.array([1.0, 0.0])), "score is double, not float"),
+        (lambda table: table.set_column(2, "question_id", pa.array([1, 2])), "question_id is int64, not string"),
+        (lambda table: table.set_column(2, "question_id", pa.array(["q", None])), "question_id, which tells rows apart"),
+        (lambda table: table.set_column(5, "score", pa.array([1, float("nan")], pa.float32())), "no finite number"),
+        (lambda table: table.set_column(5, "score", pa.array([1, float("inf")], pa.float32())), "no finite number"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused_whole(store, clock, change, told):
+    with pytest.raises(BadFact, match=told):
+        store.add_table("pool_score", "r", change(scores(2)), clock)
+    assert store.files("pool_score") == []
+
+
+def test_an_absent_score_is_stored_as_absent(store, clock):
+    store.add_table("pool_score", "r", scores(1, None), clock)
+    assert view(store, "pool_score")[0][5] is None
+
+
+def test_all_rows_that_were_ever_stored_can_be_asked_for(store, clock):
+    store.add_table("pool_score", "r", scores(1, 0.25), clock)
+    clock.advance(seconds=1)
+    store.add_table("pool_score", "s", scores(1, 1.0), clock)
+    with duckdb.connect() as connection:
+        store.register(connection, "pool_score", latest=False)
+        assert connection.sql("SELECT run_id, score FROM pool_score ORDER BY 1").fetchall() == [("r", 0.25), ("s", 1.0)]

@@ -1,0 +1,321 @@
+"""A subset of a pool: its questions with weights, and the estimates that it gives for any model that answers them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pydantic import Field
+
+from compression.frame import Frame
+from compression.importers.base import BadPool
+from compression.matrix import Codes, Floats, Missing, ScoreMatrix
+from compression.survey import Estimate, Regression, Survey
+from core.content import Frozen
+
+_PREDICTOR = "predictor_"
+
+
+class Benchmark(Frozen):
+    """A benchmark of the pool: its questions there, and in the subset."""
+
+    name: str
+    questions: int
+    kept: int
+
+
+class Stratum(Frozen):
+    """A stratum: its units in the pool, those drawn, and the mean of the source models' scores in it."""
+
+    units: int
+    drawn: int
+    mean: float
+
+
+class Known(Frozen):
+    """What estimates are regressed on: means over the pool, and in each benchmark, of the sources' families.
+
+    Attributes:
+        ridge: Strength of the ridge.
+        means: (benchmarks, predictors) over the questions of each benchmark.
+    """
+
+    ridge: float
+    means: tuple[tuple[float, ...], ...]
+
+
+class Manifest(Frozen):
+    """Everything that the subset can be recomputed, extended and used with.
+
+    Attributes:
+        name: Of the subset.
+        pool: Of the project's pool, or the file's.
+        pool_sha256: Of its names and scores.
+        origin: What read it.
+        questions: Of the pool, after `missing`.
+        units: That are drawn: questions, or groups of questions that stay together.
+        sizes: Units drawn; a subset that was extended has those of each step.
+        kept: Questions in the subset.
+        seed: Of strata and draw.
+        sampler: `name@version`.
+        has_interval: Whether intervals hold for any model.
+        sources: Models whose scores it is made of.
+        families: Of each source, a number.
+        missing: What was missing, and what became of it.
+        merged: Rows that repeated another.
+        floors: Least number of each label, by column.
+        together: Column of the labels whose groups stay together.
+        labels_sha256: Of the file of labels.
+        fixed_sha256: Of the file of questions that are in whatever is drawn.
+        extends: Name of the subset that it extends.
+        benchmarks: Of the pool.
+        strata: Of the pool.
+        known: What estimates are regressed on.
+        sample_sha256: Of the Parquet file that holds the questions, weights and predictors.
+        packages: Versions of what computed it.
+    """
+
+    name: str
+    pool: str
+    pool_sha256: str
+    origin: str
+    questions: int
+    units: int
+    sizes: tuple[int, ...]
+    kept: int
+    seed: int
+    sampler: str
+    has_interval: bool
+    sources: tuple[str, ...]
+    families: tuple[int, ...]
+    missing: Missing
+    merged: int = 0
+    floors: dict[str, int] = Field(default_factory=dict)
+    together: str | None = None
+    labels_sha256: str | None = None
+    fixed_sha256: str | None = None
+    extends: str | None = None
+    benchmarks: tuple[Benchmark, ...]
+    strata: tuple[Stratum, ...]
+    known: Known | None = None
+    sample_sha256: str = ""
+    packages: dict[str, str] = Field(default_factory=dict)
+
+
+class Interval(Frozen):
+    """An estimated mean with its 95% interval; `reason` tells why one is undefined."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    reason: str | None = None
+
+
+class ModelEstimate(Frozen):
+    """What the subset says of one model.
+
+    Attributes:
+        model: Its name.
+        micro: Its mean over all questions of the pool.
+        macro: The mean of its means in the benchmarks.
+        benchmarks: In each benchmark of the manifest, in order.
+        truth: Its mean over the pool, where that is known.
+    """
+
+    model: str
+    micro: Interval
+    macro: Interval
+    benchmarks: tuple[Interval, ...]
+    truth: float | None = None
+
+
+@dataclass(frozen=True)
+class SubsetSample:
+    """The questions of a subset, in the order of strata and units.
+
+    Attributes:
+        benchmark_of: (kept questions,) number of each one's benchmark in the manifest.
+        question_ids: (kept questions,)
+        unit_of: (kept questions,) number of the drawn unit, from 0.
+        stratum_of: (kept questions,)
+        weights: (kept questions,) the estimated mean of a model is the sum of weights times its scores.
+        predictors: (kept questions, families) mean scores of the sources' families.
+    """
+
+    benchmark_of: Codes
+    question_ids: tuple[str, ...]
+    unit_of: Codes
+    stratum_of: Codes
+    weights: Floats
+    predictors: Floats
+
+    def __len__(self) -> int:
+        return len(self.question_ids)
+
+    def questions(self, manifest: Manifest) -> list[tuple[str, str]]:
+        """Benchmark and id of each question, in order."""
+        names = [manifest.benchmarks[code].name for code in self.benchmark_of]
+        return list(zip(names, self.question_ids, strict=True))
+
+    def write(self, manifest: Manifest) -> bytes:
+        """As a Parquet file: benchmark, question_id, unit, stratum, weight, predictor_0 and so on."""
+        columns: dict[str, object] = {
+            "benchmark": [manifest.benchmarks[code].name for code in self.benchmark_of],
+            "question_id": list(self.question_ids),
+            "unit": self.unit_of,
+            "stratum": self.stratum_of,
+            "weight": self.weights,
+        }
+        columns |= {f"{_PREDICTOR}{place}": column for place, column in enumerate(self.predictors.T)}
+        buffer = BytesIO()
+        pq.write_table(pa.table(columns), buffer, compression="zstd")
+        return buffer.getvalue()
+
+    @classmethod
+    def read(cls, data: bytes, manifest: Manifest) -> "SubsetSample":
+        """From what `write` made."""
+        table = pq.read_table(BytesIO(data))
+        codes = {one.name: code for code, one in enumerate(manifest.benchmarks)}
+        names = [name for name in table.column_names if name.startswith(_PREDICTOR)]
+        predictors = [table[name].to_numpy() for name in names]
+        return cls(
+            benchmark_of=np.array([codes[name] for name in table["benchmark"].to_pylist()], dtype=np.int64),
+            question_ids=tuple(table["question_id"].to_pylist()),
+            unit_of=table["unit"].to_numpy(),
+            stratum_of=table["stratum"].to_numpy(),
+            weights=table["weight"].to_numpy(),
+            predictors=np.column_stack(predictors) if predictors else np.zeros((table.num_rows, 0)),
+        )
+
+
+def draw_sample(
+    matrix: ScoreMatrix, frame: Frame, units: Codes, strata: Codes, weights: Floats
+) -> tuple[SubsetSample, Codes]:
+    """The questions of drawn units, and their places in the matrix; strata and weights are those of the units."""
+    order = np.full(len(frame), -1, dtype=np.int64)
+    order[units] = np.arange(len(units))
+    places = np.flatnonzero(order[frame.unit_of] >= 0)
+    places = places[np.argsort(order[frame.unit_of[places]], kind="stable")]
+    drawn = order[frame.unit_of[places]]
+    sample = SubsetSample(
+        benchmark_of=matrix.benchmark_of[places],
+        question_ids=tuple(matrix.question_ids[places].tolist()),
+        unit_of=drawn,
+        stratum_of=strata[drawn],
+        # A unit's value is scaled so (see `Frame`).
+        weights=weights[drawn] * (len(frame) / frame.question_count),
+        predictors=family_means(matrix.scores[places], frame.families),
+    )
+    return sample, places
+
+
+def family_means(scores: NDArray[np.floating], families: Codes) -> Floats:
+    """(questions, families) means of (questions, models) scores over the members of each family."""
+    codes = np.unique(families, return_inverse=True)[1]
+    members = np.eye(codes.max() + 1)[codes]
+    return np.asarray(scores.astype(np.float64) @ (members / members.sum(axis=0)))
+
+
+def estimate(
+    manifest: Manifest, sample: SubsetSample, models: Sequence[str], scores: Floats, truths: Floats | None = None
+) -> tuple[ModelEstimate, ...]:
+    """What the subset says of models from their (kept questions, models) scores.
+
+    In a benchmark the regression of the whole sample predicts, and the weighted mean of what it misses there is added;
+    the standard error is that of the linearised ratio (Särndal, Swensson and Wretman 1992, 10.5).
+
+    Raises:
+        BadPool: Scores of other questions than the subset's.
+    """
+    if len(scores) != len(sample):
+        raise BadPool(f"{len(scores)} scores for a subset of {len(sample)} questions; give one for each")
+    scale = manifest.units / manifest.questions
+    drawn = int(sample.unit_of.max()) + 1
+    values = _by_unit(scores * scale, sample.unit_of, drawn)
+    survey = _survey(manifest, sample, drawn, scale) if manifest.has_interval else None
+    if survey is None:
+        whole = Estimate(sample.weights @ scores, None, 1.0)
+        parts: list[Estimate | None] = [None] * len(manifest.benchmarks)
+        macro = None
+    else:
+        whole = survey.estimate(values)
+        parts, macro = _by_benchmark(manifest, sample, survey, scores, values)
+    no_interval = None if manifest.has_interval else "this sampler has no valid interval"
+    return tuple(
+        ModelEstimate(
+            model=model,
+            micro=_interval(whole, place, no_interval),
+            macro=_interval(macro, place, no_interval or "a benchmark has no question in the subset"),
+            benchmarks=tuple(_interval(part, place, no_interval or "no question in the subset") for part in parts),
+            truth=None if truths is None else float(truths[place]),
+        )
+        for place, model in enumerate(models)
+    )
+
+
+def _by_unit(values: Floats, unit_of: Codes, count: int) -> Floats:
+    sums = np.zeros((count, values.shape[1]))
+    np.add.at(sums, unit_of, values)
+    return sums
+
+
+def _survey(manifest: Manifest, sample: SubsetSample, drawn: int, scale: float) -> Survey:
+    sizes = np.array([one.units for one in manifest.strata], dtype=np.int64)
+    draws = np.array([one.drawn for one in manifest.strata], dtype=np.int64)
+    if manifest.known is None:
+        return Survey(sizes, draws)
+    counts = np.array([one.questions for one in manifest.benchmarks], dtype=np.float64)
+    predictors = _by_unit(sample.predictors * scale, sample.unit_of, drawn)
+    means = counts @ np.array(manifest.known.means) / counts.sum()
+    if manifest.units < manifest.questions:
+        # The size of a unit is known of all of them too (see `Frame.predictors`).
+        predictors = np.column_stack([predictors, np.bincount(sample.unit_of, minlength=drawn) * scale])
+        means = np.append(means, 1.0)
+    return Survey(sizes, draws, Regression(predictors, means, manifest.known.ridge))
+
+
+def _by_benchmark(
+    manifest: Manifest, sample: SubsetSample, survey: Survey, scores: Floats, values: Floats
+) -> tuple[list[Estimate | None], Estimate | None]:
+    slopes = survey.slopes(values)
+    if slopes is None or manifest.known is None:
+        predicted = np.asarray(np.zeros_like(scores))
+        known = np.asarray(np.zeros((len(manifest.benchmarks), scores.shape[1])))
+    else:
+        of_families = slopes[: sample.predictors.shape[1]]
+        predicted = np.asarray(sample.predictors @ of_families)
+        known = np.asarray(np.array(manifest.known.means) @ of_families)
+    weights = survey.plain_weights[sample.unit_of][:, None]
+    parts: list[Estimate | None] = []
+    residuals = []
+    for code, benchmark in enumerate(manifest.benchmarks):
+        here = sample.benchmark_of == code
+        if not here.any():
+            parts.append(None)
+            continue
+        missed = scores[here] - predicted[here]
+        mean = (weights[here] * missed).sum(axis=0) / weights[here].sum()
+        # The mean over units of these is the linearised error of the benchmark's mean.
+        linear = _by_unit(missed - mean, sample.unit_of[here], len(values)) * (manifest.units / benchmark.questions)
+        parts.append(survey.with_error(known[code] + mean, linear))
+        residuals.append(linear)
+    whole = [part for part in parts if part is not None]
+    if len(whole) < len(parts):
+        return parts, None
+    macro = np.mean([part.value for part in whole], axis=0)
+    return parts, survey.with_error(macro, np.mean(residuals, axis=0))
+
+
+def _interval(found: Estimate | None, place: int, reason: str | None) -> Interval:
+    if found is None:
+        return Interval(value=None, reason=reason)
+    value, margin = float(found.value[place]), found.margin
+    if margin is None:
+        return Interval(
+            value=value, reason=reason or "a stratum has a single question, which tells nothing of its spread"
+        )
+    low, high = value - float(margin[place]), value + float(margin[place])
+    return Interval(value=value, low=max(0.0, low), high=min(1.0, high))

@@ -1,0 +1,141 @@
+"""Subsets in the project, sealed, and in folders for whoever has no project."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+from pydantic import ValidationError
+from sqlmodel import select as select_rows
+
+from compression.importers.base import BadPool
+from compression.select import Subset
+from compression.subset import Manifest, SubsetSample
+from core.errors import InterplayError, UnknownName, first_problem
+from core.ids import Clock, utc_now
+from warehouse import tables
+from warehouse.runs import open_run
+from warehouse.workspace import Workspace
+
+MANIFEST_FILE, SAMPLE_FILE, ESTIMATES_FILE = "manifest.json", "subset.parquet", "estimates.json"
+
+
+class SubsetExists(InterplayError):
+    """A name or a folder that holds another subset already; a subset never changes."""
+
+
+class DamagedSubset(InterplayError):
+    """Files of a subset that are not what its manifest says."""
+
+
+def check_name(workspace: Workspace, name: str) -> None:
+    """Refuse a name that is taken, before anything is computed.
+
+    Raises:
+        SubsetExists: It is.
+    """
+    if name in subset_names(workspace):
+        raise SubsetExists(f"the project has a subset {name!r} already, and it never changes; choose another --name")
+
+
+def store(workspace: Workspace, command: str, subset: Subset, clock: Clock = utc_now) -> str:
+    """Seal a subset in the project; gives its id.
+
+    Raises:
+        SubsetExists: Its name is taken.
+    """
+    check_name(workspace, subset.manifest.name)
+    manifest = subset.manifest.model_dump(mode="json")
+    settings = {name: manifest[name] for name in ("name", "pool", "pool_sha256", "sampler", "sizes", "sample_sha256")}
+    with open_run(workspace.database, command, settings, seed=subset.manifest.seed, clock=clock) as run:
+        workspace.blobs.put(subset.data)
+        row = tables.Subset(
+            name=subset.manifest.name,
+            pool=subset.manifest.pool,
+            sampler=subset.manifest.sampler,
+            members=_members(subset),
+            manifest=manifest,
+            run_id=run.id,
+            created_at=clock(),
+        )
+        with workspace.database.session() as session:
+            session.add(row)
+        run.summary = {"kept": subset.manifest.kept, "questions": subset.manifest.questions}
+        return row.id
+
+
+def write_folder(folder: Path, subset: Subset) -> None:
+    """Write the manifest, the questions with their weights, and the estimates into a new or empty folder.
+
+    Raises:
+        SubsetExists: Something lies there.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SubsetExists(f"{folder} is not empty; write the subset to a new folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / SAMPLE_FILE).write_bytes(subset.data)
+    estimates = [one.model_dump(mode="json") for one in subset.estimates]
+    (folder / ESTIMATES_FILE).write_text(_pretty(estimates), encoding="utf-8")
+    # Last: a folder without it is no subset.
+    (folder / MANIFEST_FILE).write_text(_pretty(subset.manifest.model_dump(mode="json")), encoding="utf-8")
+
+
+def load(named: str, workspace: Workspace | None) -> tuple[Manifest, SubsetSample]:
+    """The subset in that folder, else the project's subset of that name.
+
+    Raises:
+        UnknownName: There is neither.
+        BadPool: No folder is called so and there is no project.
+        DamagedSubset: Its files are not what its manifest says.
+        MissingBlob, DamagedBlob: The project's store lost it.
+    """
+    folder = Path(named)
+    if folder.is_dir():
+        return _from_folder(folder)
+    if workspace is None:
+        raise BadPool(f"{named}: no such folder, and no project to look for a subset of that name (--project FOLDER)")
+    with workspace.database.reading() as session:
+        row = session.exec(select_rows(tables.Subset).where(tables.Subset.name == named)).first()
+        if row is None:
+            raise UnknownName("folder or subset", named, subset_names(workspace))
+        manifest = Manifest.model_validate(row.manifest)
+    return manifest, SubsetSample.read(workspace.blobs.get(manifest.sample_sha256), manifest)
+
+
+def subset_names(workspace: Workspace) -> list[str]:
+    """Names of the project's subsets."""
+    return [manifest.name for manifest in stored_manifests(workspace)]
+
+
+def stored_manifests(workspace: Workspace) -> list[Manifest]:
+    """Manifests of the project's subsets, by name."""
+    with workspace.database.reading() as session:
+        rows = session.exec(select_rows(tables.Subset.manifest).order_by(tables.Subset.name)).all()
+        return [Manifest.model_validate(row) for row in rows]
+
+
+def _from_folder(folder: Path) -> tuple[Manifest, SubsetSample]:
+    try:
+        manifest = Manifest.model_validate_json((folder / MANIFEST_FILE).read_bytes())
+        data = (folder / SAMPLE_FILE).read_bytes()
+    except OSError as error:
+        raise DamagedSubset(f"{folder} is no subset: {error.filename} cannot be read; use what select wrote") from error
+    except ValidationError as error:
+        raise DamagedSubset(f"{folder / MANIFEST_FILE} is no manifest: {first_problem(error)}") from error
+    if sha256(data).hexdigest() != manifest.sample_sha256:
+        raise DamagedSubset(
+            f"{folder / SAMPLE_FILE} is not what the manifest says; take the files as select wrote them"
+        )
+    return manifest, SubsetSample.read(data, manifest)
+
+
+def _members(subset: Subset) -> list[dict[str, object]]:
+    sample = subset.sample
+    rows = zip(sample.questions(subset.manifest), sample.weights.tolist(), sample.stratum_of.tolist(), strict=True)
+    return [
+        {"benchmark": benchmark, "question_id": question, "weight": weight, "stratum": stratum}
+        for (benchmark, question), weight, stratum in rows
+    ]
+
+
+def _pretty(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True, allow_nan=False) + "\n"
