@@ -27,6 +27,7 @@ class AdaptiveSampler:
     """`fused+greg` with the benchmark's weight and the allocation that suit the pool (see `tune`)."""
 
     has_interval: bool = True
+    is_weighted: bool = True
 
     def plan(self, frame: Frame, size: int, seed: int, floors: Floors | None = None) -> Design:
         """See `Sampler.plan`."""

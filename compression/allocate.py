@@ -47,6 +47,8 @@ def _within(measure: Floats, total: int, low: Floats, high: Floats) -> Floats:
     bottom, top = 0.0, float((high / measure).max())
     for _ in range(200):
         factor = (bottom + top) / 2
+        if not bottom < factor < top:
+            break
         if np.clip(factor * measure, low, high).sum() < total:
             bottom = factor
         else:

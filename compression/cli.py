@@ -311,11 +311,13 @@ def _show_estimates(estimates: Sequence[ModelEstimate]) -> None:
         for one in estimates
     ]
     show_table(None, header, rows, False)
+    reasons = {part.reason for one in estimates for part in (one.micro, one.macro) if part.reason is not None}
+    show(None, (f"undefined: {reason}" for reason in sorted(reasons)), False)
 
 
 def _cells(found: Interval) -> list[str]:
     value = "undefined" if found.value is None else f"{found.value:.4f}"
-    bounds = found.reason or "undefined" if found.low is None else f"{found.low:.4f} to {found.high:.4f}"
+    bounds = "undefined" if found.low is None else f"{found.low:.4f} to {found.high:.4f}"
     return [value, bounds]
 
 

@@ -150,5 +150,6 @@ def _store(
         fresh = connection.sql(_FRESH, params=[imported.pool]).to_arrow_reader(_ROWS_A_BATCH)
         workspace.facts.add_table("pool_score", run.id, fresh, clock)
         stored = dataclasses.replace(imported, run_id=run.id)
-        run.summary = asdict(stored)
+        counts = asdict(stored)
+        run.summary = {name: count for name, count in counts.items() if isinstance(count, int)}
     return stored

@@ -52,6 +52,11 @@ class Sampler(Protocol):
         """Whether its estimates come with a standard error that holds for any model."""
         ...
 
+    @property
+    def is_weighted(self) -> bool:
+        """Whether an estimate is the sum of weights times values: whoever has the subset needs nothing more."""
+        ...
+
     def plan(self, frame: Frame, size: int, seed: int, floors: "Floors | None" = None) -> Plan:
         """Make it ready.
 
@@ -95,6 +100,7 @@ class StratifiedSampler:
     regression: bool = False
     neyman: float | None = None
     has_interval: bool = True
+    is_weighted: bool = True
 
     def plan(self, frame: Frame, size: int, seed: int, floors: Floors | None = None) -> Design:
         """See `Sampler.plan`."""

@@ -84,8 +84,13 @@ def select(matrix: ScoreMatrix, origin: str, wanted: Selection) -> Subset:
     if wanted.size is not None:
         share_to_size(None, wanted.size, len(matrix))
     units = share_to_size(wanted.rate, size, len(frame))
-    sampler = SAMPLERS[wanted.sampler]
-    plan = sampler.load().plan(frame, units, wanted.seed, _floors(frame, wanted, told, matrix))
+    sampler = SAMPLERS[wanted.sampler].load()
+    if not sampler.is_weighted:
+        raise BadPool(
+            f"{wanted.sampler!r} needs the whole pool for each estimate, so that its subset is of no use; "
+            f"choose another sampler, such as {DEFAULT_SAMPLER!r}"
+        )
+    plan = sampler.plan(frame, units, wanted.seed, _floors(frame, wanted, told, matrix))
     return _drawn(matrix, origin, wanted, frame, plan, (units,), told)
 
 

@@ -136,13 +136,15 @@ def validate(
     trials = {name: Trials() for name in samplers}
     forward = {name: Trials() for name in samplers}
     with progress("splits x samplers", (len(splits) + 1) * len(samplers)) as ticker:
-        for number, split in enumerate([*splits, strongest]):
-            into = trials if number < len(splits) else forward
+        # One split is to tell a mean error from the noise of draws as well as all the others together.
+        rounds = [(split, trials, protocol.repeats) for split in splits]
+        rounds.append((strongest, forward, protocol.repeats * len(splits)))
+        for number, (split, into, repeats) in enumerate(rounds):
             frame = make_frame(matrix, codes, split.sources)
             values = frame.values(matrix.scores[:, split.held_out])
             for name, sampler in samplers.items():
                 plan = sampler.plan(frame, wanted, protocol.seed + number)
-                try_out(into[name], plan, values, (protocol.seed, number), protocol.repeats)
+                try_out(into[name], plan, values, (protocol.seed, number), repeats)
                 ticker.advance()
     return Validation(
         pool=matrix.pool,

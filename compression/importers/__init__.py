@@ -32,6 +32,8 @@ def load_scores(connection: duckdb.DuckDBPyConnection, path: Path, reading: Read
     """
     if not path.exists():
         raise BadPool(f"{path}: no such file or folder")
+    if path.is_file() and not path.stat().st_size:
+        raise BadPool(f"{path} is empty; write it again")
     entry = IMPORTERS[reading.format] if reading.format else _knowing(path)
     entry.load().load(connection, path, reading)
     return entry.fingerprint

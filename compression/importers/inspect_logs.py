@@ -55,11 +55,12 @@ class InspectLogs:
 
 def _rows(file: Path, reading: Reading) -> Iterator[Row]:
     from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
+    from zstandard import ZstdError  # Inspect packs its logs with it
 
     try:
         log = read_eval_log(file, header_only=True)
         samples = read_eval_log_sample_summaries(file)
-    except _BROKEN as error:
+    except (*_BROKEN, ZstdError) as error:
         first_line = str(error).strip().partition("\n")[0]
         raise BadPool(f"{file} cannot be read as a log of Inspect: {first_line or error!r}") from error
     scorer, key = _asked(log, reading, file)

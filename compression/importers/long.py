@@ -35,8 +35,7 @@ class LongForm:
             if path.suffix.lower() in _PARQUET:
                 source = connection.read_parquet(escape(str(path)), hive_partitioning=False)
             else:
-                # Ids and names are text however they look: 007 is not 7.
-                source = connection.read_csv(escape(str(path)), all_varchar=True, header=True)
+                source = _read_csv(connection, path)
             names = self._names(path, source.columns, reading)
             source.create_view("source", replace=True)
             connection.execute(RAW_TABLE)
@@ -46,9 +45,9 @@ class LongForm:
             connection.execute(_FILL.format(**names), [reading.scale])
             rename(connection, path, reading)
         except duckdb.Error as error:
-            first_line = str(error).splitlines()[0]
+            first_lines = " ".join(str(error).splitlines()[:2])
             kind = "Parquet" if path.suffix.lower() in _PARQUET else "CSV"
-            raise BadPool(f"{path} cannot be read as {kind}: {first_line}") from error
+            raise BadPool(f"{path} cannot be read as {kind}, write it again ({first_lines})") from error
 
     def _names(self, path: Path, columns: list[str], reading: Reading) -> dict[str, str]:
         wanted = {name: reading.columns.get(name, name) for name in (*_NEEDED, "benchmark", "family")}
@@ -69,6 +68,23 @@ class LongForm:
             if wanted[name].casefold() not in there:
                 quoted[name] = "NULL" if value is None else "'" + value.replace("'", "''") + "'"
         return quoted
+
+
+def _read_csv(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
+    with path.open("rb") as stream:
+        header = stream.readline()
+    # Left to guess, DuckDB takes lines that begin with # for comments, and skips what does not fit. Ids and names are
+    # text however they look: 007 is not 7.
+    return connection.read_csv(
+        escape(str(path)),
+        header=True,
+        all_varchar=True,
+        sep=max(",;\t", key=lambda sign: header.count(sign.encode())),
+        quotechar='"',
+        escapechar='"',
+        comment="",
+        skiprows=0,
+    )
 
 
 LONG = LongForm()

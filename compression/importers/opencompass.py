@@ -8,7 +8,16 @@ from typing import Any
 import duckdb
 
 from compression.importers.base import BadPool, Reading
-from compression.importers.rows import Row, choose_metric, files_of, fill, is_number, number_of, read_json
+from compression.importers.rows import (
+    Row,
+    choose_metric,
+    files_of,
+    fill,
+    is_number,
+    number_of,
+    read_json,
+    tell_left_out,
+)
 
 _SNIFFED_BYTES = 1 << 16
 # A key of the whole document, as it is written with an indent of four.
@@ -35,7 +44,10 @@ class OpenCompass:
 
     def load(self, connection: duckdb.DuckDBPyConnection, path: Path, reading: Reading) -> None:
         """See `Importer.load`."""
-        files = [file for file in files_of(path, "*.json") if path.is_file() or self.knows(file)]
+        there = files_of(path, "*.json")
+        files = [file for file in there if path.is_file() or self.knows(file)]
+        results = [file for file in there if file.absolute().parent.parent.name == "results"]
+        tell_left_out(path, sorted({*results} - {*files}), "details (opencompass --dump-eval-details)")
         if not files:
             raise BadPool(f"{path} holds no results with details; evaluate again with opencompass --dump-eval-details")
         fill(connection, path, (row for file in files for row in _rows(file, reading)), reading)

@@ -1,8 +1,9 @@
 """What importers share that read files of other programs in Python: rows to the table `raw`, numbers, one metric."""
 
 import json
+import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,8 @@ import duckdb
 import pyarrow as pa
 
 from compression.importers.base import RAW_TABLE, BadPool, Reading
+
+logger = logging.getLogger("interplay")
 
 _BATCH_ROWS = 100_000
 _SCHEMA = pa.schema([(name, pa.string()) for name in ("benchmark", "question_id", "model")] + [("score", pa.float64())])
@@ -64,6 +67,12 @@ def files_of(path: Path, pattern: str) -> list[Path]:
         return [path]
     # What is linked to is often below the folder, too.
     return list({file.resolve(): file for file in sorted(path.rglob(pattern)) if file.is_file()}.values())
+
+
+def tell_left_out(path: Path, files: Sequence[Path], lack: str) -> None:
+    """Say in the log which files of a folder have no scores although they seem to belong to an evaluation."""
+    if files:
+        logger.warning("%s: left out for lack of %s: %s", path, lack, listed(file.name for file in files))
 
 
 def read_json(file: Path) -> Any:

@@ -1,16 +1,18 @@
 """VLMEvalKit: `MODEL_BENCHMARK_..._result.xlsx` of an evaluation, or all of a folder `OUTPUTS/MODEL/`."""
 
 import re
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import ParseError
 from zipfile import BadZipFile
 
 import duckdb
 
 from compression.importers.base import BadPool, Reading
-from compression.importers.rows import Row, choose_metric, files_of, fill, is_number, number_of
+from compression.importers.rows import Row, choose_metric, files_of, fill, is_number, number_of, tell_left_out
 
 _PATTERN = "*.xlsx"
 _USUAL = ("hit", "score")
@@ -19,13 +21,16 @@ _FAILED = "Failed to obtain answer"
 # What evaluation adds to the name of the file with the answers: the judge, and what it made.
 _ADDED = re.compile(r"(?:_(?:openai|gpt4|exact_matching|(?:chat)?gpt-[\w.-]*?))?(?:_result|_score|_auxmatch)?$")
 
+# What the reader raises of a broken workbook: errors of zip, of XML, and its own.
+_BROKEN = (BadZipFile, ParseError, zlib.error, LookupError, ValueError, EOFError, OSError, RuntimeError)
+
 
 class VlmEvalKit:
     """Sheets with a line for each question: `index`, `prediction`, and `hit` or `score` (0 or 1).
 
     The model is the folder that the file's name begins with, and the benchmark what follows in the name, without the
-    judge's. Files of answers that are not evaluated lie beside those that are, and a folder's are left out. A
-    prediction that says the model could not be reached has no score.
+    judge's. Of a folder, files without these columns are left out; the log tells those that no evaluation lies beside.
+    A prediction that says the model could not be reached has no score.
     """
 
     def knows(self, path: Path) -> bool:
@@ -37,7 +42,11 @@ class VlmEvalKit:
         # Excel keeps a hidden file beside each that is open.
         files = [file for file in files_of(path, _PATTERN) if not file.name.startswith("~$")]
         if path.is_dir():
-            files = [file for file in files if _is_scored(file, reading)]
+            scored = [file for file in files if _is_scored(file, reading)]
+            # The answers alone lie beside their evaluation.
+            begun = [file for file in files if not any(one.stem.startswith(file.stem) for one in scored)]
+            tell_left_out(path, begun, "a column hit or score (--metric names another)")
+            files = scored
         if not files:
             raise BadPool(f"{path} holds no .xlsx with columns index and hit or score; evaluate with VLMEvalKit first")
         fill(connection, path, (row for file in files for row in _rows(file, reading)), reading)
@@ -66,9 +75,9 @@ def _lines(file: Path) -> Iterator[tuple[Any, ...]]:
     from openpyxl import load_workbook
 
     try:
-        with closing(load_workbook(file, read_only=True, data_only=True)) as book:
+        with file.open("rb") as stream, closing(load_workbook(stream, read_only=True, data_only=True)) as book:
             yield from book.worksheets[0].iter_rows(values_only=True)
-    except (BadZipFile, KeyError, ValueError, IndexError, OSError) as error:
+    except _BROKEN as error:
         raise BadPool(f"{file} cannot be read as an .xlsx workbook ({error})") from error
 
 
