@@ -20,6 +20,7 @@ Form = Literal["svg", "png"]
 # Okabe and Ito's colours, which colour-blind readers tell apart, without those that white paper swallows.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#7A5195", "#E69F00")
 _QUIET, _INK, _GRID = "#777777", "#333333", "#e6e6e6"
+_PAPER: Any = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
 _RC: Any = {
     "font.size": 9.5,
     "axes.edgecolor": "#bbbbbb",
@@ -28,11 +29,12 @@ _RC: Any = {
     "ytick.color": _INK,
     "text.parse_math": False,
 }
-# Families with Chinese letters, as matplotlib names them.
-_CHINESE = (
-    "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC", "PingFang SC", "Microsoft YaHei",
-    "WenQuanYi Micro Hei", "SimHei", "Heiti TC",
-)  # fmt: skip
+# Families with Chinese letters as matplotlib names them, and what the names of their files begin with.
+_CHINESE = {
+    "Noto Sans CJK SC": "notosanscjk", "Noto Sans CJK JP": "notosanscjk", "Noto Sans SC": "notosanssc",
+    "Source Han Sans SC": "sourcehansans", "PingFang SC": "pingfang", "Microsoft YaHei": "msyh",
+    "WenQuanYi Micro Hei": "wqy-microhei", "SimHei": "simhei",
+}  # fmt: skip
 _SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _STEPS = 300
 _TEXTS: dict[Language, dict[str, str]] = {
@@ -105,8 +107,13 @@ def curve_picture(curve: Curve, form: Form = "svg", language: Language = "en") -
 
 
 def _chinese_font() -> str:
-    from matplotlib.font_manager import fontManager
+    from matplotlib.font_manager import findSystemFonts, fontManager
 
+    # matplotlib remembers the fonts of its first start: those that came later are told to it.
+    later = set(findSystemFonts()) - {font.fname for font in fontManager.ttflist}
+    for file in sorted(later):
+        if Path(file).name.lower().startswith(tuple(_CHINESE.values())):
+            fontManager.addfont(file)
     there = {font.name for font in fontManager.ttflist}
     for name in _CHINESE:
         if name in there:
@@ -119,11 +126,14 @@ def _draw(curve: Curve, texts: dict[str, str]) -> "Figure":
 
     figure = Figure(figsize=(8.0, 5.4), layout="constrained")
     axes = figure.subplots()
-    colours = dict(zip([one.sampler for one in curve.samplers if one.sampler != RANDOM], _COLOURS * 99))
-    for one in curve.samplers:
-        _line(axes, curve, one, colours.get(one.sampler, _QUIET))
+    colours = {one.sampler: _COLOURS[place % len(_COLOURS)] for place, one in enumerate(curve.samplers, start=-1)}
+    colours[RANDOM] = _QUIET
+    for place, one in enumerate(curve.samplers):
+        _line(axes, curve, one, colours[one.sampler])
+        # Beside each other, so that no bar hides another.
+        _bars(axes, one, colours[one.sampler], 1.018 ** (place - (len(curve.samplers) - 1) / 2))
     _frame(axes, curve, texts)
-    _marks(axes, curve, colours.get(curve.chosen, _QUIET), texts)
+    _marks(axes, curve, colours[curve.chosen], texts)
     axes.legend(
         frameon=False, loc="upper right", title=_legend_title(curve, texts), title_fontsize=8, alignment="right"
     )
@@ -142,20 +152,25 @@ def _legend_title(curve: Curve, texts: dict[str, str]) -> str:
 
 
 def _line(axes: "Axes", curve: Curve, one: SamplerCurve, colour: str) -> None:
-    by_chance = one.sampler == RANDOM
-    sizes = [point.size for point in one.points]
+    sizes = np.array([point.size for point in one.points], dtype=np.float64)
     along = np.geomspace(sizes[0], curve.questions, _STEPS)
-    style = "--" if by_chance else "-"
     heights = 100 * curve.line(one.sampler).margin_at(along)
+    style = "--" if one.sampler == RANDOM else "-"
     axes.plot(along, heights, style, color=colour, linewidth=1.8, label=one.sampler, zorder=3)
-    low, high = ([100 * getattr(point, end) for point in one.points] for end in ("low", "high"))
-    axes.fill_between(sizes, low, high, color=colour, alpha=0.13, linewidth=0, zorder=1)
+    ends = []
+    for end in ("low", "high"):
+        shares = [getattr(point, end) / point.margin if point.margin else 1.0 for point in one.points]
+        ends.append(heights * np.interp(np.log(along), np.log(sizes), shares))
+    axes.fill_between(along, ends[0], ends[1], color=colour, alpha=0.13, linewidth=0, zorder=1)
+
+
+def _bars(axes: "Axes", one: SamplerCurve, colour: str, beside: float) -> None:
     for point in one.repeated:
         if point.margin is None or point.low is None or point.high is None:
             continue
         bars = [[100 * (point.margin - point.low)], [100 * (point.high - point.margin)]]
-        axes.errorbar([point.size], [100 * point.margin], bars, fmt="o", color=colour, markersize=4, capsize=2.5,
-                      elinewidth=1, zorder=4)  # fmt: skip
+        axes.errorbar([point.size * beside], [100 * point.margin], bars, fmt="o", color=colour, markersize=4,
+                      capsize=2.5, elinewidth=1, zorder=4)  # fmt: skip
 
 
 def _frame(axes: "Axes", curve: Curve, texts: dict[str, str]) -> None:
@@ -175,7 +190,9 @@ def _frame(axes: "Axes", curve: Curve, texts: dict[str, str]) -> None:
     axes.grid(color=_GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     total = curve.questions
-    above = axes.secondary_xaxis("top", functions=(lambda size: size / total, lambda share: share * total))
+    above = axes.secondary_xaxis(
+        "top", functions=(lambda size: np.asarray(size) / total, lambda share: np.asarray(share) * total)
+    )
     above.xaxis.set_major_locator(FixedLocator([share for share in _SHARES if share * total >= smallest / 1.06]))
     above.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g}%"))
     above.xaxis.set_minor_locator(NullLocator())
@@ -203,7 +220,7 @@ def _marks(axes: "Axes", curve: Curve, colour: str, texts: dict[str, str]) -> No
     axes.plot(*at, "D", color="white", markeredgecolor=colour, markeredgewidth=1.8, markersize=7, zorder=6)
     label = texts["knee"].format(size=one.knee.size, rate=one.knee.rate, margin=at[1])
     axes.annotate(
-        label, at, xytext=(34, 46), textcoords="offset points", color=_INK, zorder=7,
+        label, at, xytext=(34, 52), textcoords="offset points", color=_INK, bbox=_PAPER, zorder=7,
         arrowprops={"arrowstyle": "-", "color": _QUIET, "linewidth": 0.8, "shrinkB": 5},
     )  # fmt: skip
 
@@ -217,4 +234,7 @@ def _asked(axes: "Axes", curve: Curve, needed: Needed, colour: str, texts: dict[
         axes.plot([size] * 2, [0, height], ":", color=shade, linewidth=1.2, zorder=2)
     key = "needed" if curve.chosen == RANDOM else "by_chance"
     label = texts[key].format(asked=height, size=needed.size, random=needed.random_size)
-    axes.annotate(label, (left, height), xytext=(4, 2), textcoords="offset points", color=_INK, fontsize=8.5, zorder=7)
+    axes.annotate(
+        label, (max(needed.random_size, needed.size), height), xytext=(9, 4), textcoords="offset points", color=_INK,
+        fontsize=9, bbox=_PAPER, zorder=5,
+    )  # fmt: skip

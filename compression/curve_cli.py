@@ -1,0 +1,173 @@
+"""`interplay compress curve`."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from compression import curve as curves
+from compression.curve_plot import curve_picture, form_of
+from compression.curve_values import Curve, Needed, SamplerCurve
+from compression.families import read_families
+from compression.frame import share_to_size
+from compression.matrix import MissingRule, read_matrix
+from compression.pool import find_pool
+from compression.validate import RANDOM
+from core.taxonomy import Language
+from warehouse.command_line import JsonOption, ProjectOption, show, show_table
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to an app."""
+    app.command("curve")(curve)
+
+
+def curve(
+    pool: Annotated[str, typer.Argument(help="A file of scores, or a pool of the project.")],
+    sampler: Annotated[
+        list[str] | None, typer.Option("--sampler", help="Beside random; repeat. Else cghs and the default.")
+    ] = None,
+    rate: Annotated[
+        list[float] | None, typer.Option("--rate", help="Share of the questions, as 0.1; repeat. Else 1% to 75%.")
+    ] = None,
+    moe: Annotated[
+        list[float] | None,
+        typer.Option("--moe", help="Find the smallest size for this margin of error, as 0.02; repeat."),
+    ] = None,
+    splits: Annotated[int, typer.Option(min=1, help="Random splits into source and held-out models.")] = 5,
+    repeats: Annotated[int, typer.Option(min=0, help="Draws a split, at three sizes, to confirm the curve.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Of splits, strata and draws.")] = 0,
+    family: Annotated[
+        Path | None,
+        typer.Option("--family", exists=True, dir_okay=False, help="CSV with columns model and family."),
+    ] = None,
+    missing: Annotated[
+        MissingRule, typer.Option("--missing", help="What to do where a model has no score for a question.")
+    ] = MissingRule.DROP,
+    answer_cost_usd: Annotated[
+        float | None, typer.Option("--answer-cost-usd", min=0, help="Of one answer of one model, in US dollars.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Also draw it: a file .svg or .png.")] = None,
+    language: Annotated[Language, typer.Option("--language", help="Of the picture.")] = "en",
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Show what margin of error how many questions buy, where more buy little, and how many a margin needs.
+
+    Example: interplay compress curve mmlu-pro --moe 0.02 --answer-cost-usd 0.002 --plot curve.svg
+    """
+    form = form_of(plot) if plot else "svg"
+    with find_pool(pool, project) as opened:
+        matrix = read_matrix(opened, missing)
+    found = curves.curve(
+        matrix,
+        sampler or curves.STANDARD,
+        [share_to_size(share, None, len(matrix)) for share in rate] if rate else None,
+        replace(curves.PROTOCOL, splits=splits, repeats=repeats, seed=seed),
+        read_families(family) if family else None,
+        moe or (),
+        answer_cost_usd,
+    )
+    if plot:
+        plot.write_bytes(curve_picture(found, form, language))
+    if as_json:
+        show(found.model_dump(mode="json"), (), True)
+        return
+    show(None, _head_lines(found), False)
+    _show_points(found)
+    if found.repeats:
+        _show_repeats(found)
+    show(None, _sentences(found), False)
+    if plot:
+        show(None, [f"picture: {plot}"], False)
+
+
+def _head_lines(found: Curve) -> Iterable[str]:
+    held_out = sorted(set(found.held_out))
+    told = f"{held_out[0]}" if len(held_out) == 1 else f"{held_out[0]} to {held_out[-1]}"
+    yield f"{found.pool}: {found.questions} questions, {found.models} models, {told} of them held out in each split"
+    if found.missing.dropped_models:
+        yield f"  left out, for lack of scores: {', '.join(found.missing.dropped_models)}"
+    if found.missing.dropped_questions:
+        yield f"  questions left out, for lack of a model's score: {found.missing.dropped_questions}"
+    if found.missing.imputed_cells:
+        yield f"  scores filled in: {found.missing.imputed_cells}"
+    yield (
+        "margin of error: half the 95% interval of a held-out model's mean score, in closed form, mean over held-out "
+        f"models and {found.splits} splits ± SD over splits"
+    )
+
+
+def _show_points(found: Curve) -> None:
+    costs = found.answer_cost_usd is not None
+    header = ["share", "questions", *(["all answers"] if costs else []), *(one.sampler for one in found.samplers)]
+    header += ["1% more gains", "random needs"]
+    chosen = found.of(found.chosen)
+    rows = []
+    for place, point in enumerate(chosen.points):
+        row = [f"{point.rate:.1%}", str(point.size), *([_usd(found, point.size)] if costs else [])]
+        for one in found.samplers:
+            there = one.points[place]
+            spread = "" if there.margin_sd is None else f" ± {there.margin_sd:.4f}"
+            row.append(f"{there.margin:.4f}{spread}")
+        ratio = f" ({point.random_size / point.size:.2f} x)"
+        rows.append([*row, f"{point.gain:.4f}", f"{point.random_size}{ratio}"])
+    show_table(None, header, rows, False)
+
+
+def _show_repeats(found: Curve) -> None:
+    header = ["repeated draws", "questions", "margin", "closed form", "RMSE", "closed form", "coverage"]
+    rows = []
+    for one in found.samplers:
+        points = {point.size: point for point in one.points}
+        for drawn in one.repeated:
+            point = points[drawn.size]
+            margin, coverage = (
+                "undefined" if value is None else f"{value:{form}}"
+                for value, form in ((drawn.margin, ".4f"), (drawn.coverage, ".3f"))
+            )
+            rows.append([
+                one.sampler, drawn.size, margin, f"{point.margin:.4f}", f"{drawn.rmse:.4f}",
+                f"{point.design_rmse:.4f}", coverage,
+            ])  # fmt: skip
+    show_table(None, header, rows, False)
+
+
+def _sentences(found: Curve) -> Iterable[str]:
+    more = found.one_percent
+    dollars = "" if found.answer_cost_usd is None else f", {_usd(found, more)}"
+    yield (
+        f"1% more of the pool is {more} questions: {more} answers of each model, {more * found.models} of all "
+        f"{found.models}{dollars}; what it gains, and what random needs for the same margin, is told for {found.chosen}"
+    )
+    for one in found.samplers:
+        yield _knee_line(found, one)
+    for place, needed in enumerate(found.of(found.chosen).needed):
+        others = [f"{one.sampler} {one.needed[place].size}" for one in found.samplers if one.sampler != found.chosen]
+        cost = "" if found.answer_cost_usd is None else f", {_usd(found, needed.size)}"
+        yield (
+            f"margin {needed.asked:g}: {found.chosen} needs {needed.size} questions ({needed.rate:.1%}{cost}; margin "
+            f"{needed.margin:.4f})" + "".join(f", {other}" for other in others) + _saved(found, needed)
+        )
+
+
+def _knee_line(found: Curve, one: SamplerCurve) -> str:
+    if one.knee is None:
+        return f"knee of {one.sampler}: undefined (its margin is 0, or falls along a straight line)"
+    smallest = one.points[0].rate
+    return (
+        f"knee of {one.sampler}: {one.knee.size} questions ({one.knee.rate:.1%}), margin {one.knee.margin:.4f} "
+        f"(Kneedle, both axes linear, from {smallest:.1%} to all; it moves with that range)"
+    )
+
+
+def _saved(found: Curve, needed: Needed) -> str:
+    if found.chosen == RANDOM or not needed.random_size:
+        return ""
+    return f"; random needs {needed.random_size / needed.size:.2f} times as many"
+
+
+def _usd(found: Curve, questions: int) -> str:
+    return f"${found.cost_usd(questions) or 0:,.2f}"
