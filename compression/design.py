@@ -39,12 +39,14 @@ class Design:
         labels: (units,) stratum of each unit, from 0 without a gap.
         draws: (strata,) drawn without replacement in each, at least one.
         regression: Whether estimates are regressed on the source models.
+        measure: (strata,) what the draws are proportional to; None: the sizes.
     """
 
     frame: Frame
     labels: Codes
     draws: Codes
     regression: bool = False
+    measure: Floats | None = None
 
     @cached_property
     def sizes(self) -> Codes:
@@ -76,7 +78,7 @@ class Design:
         Raises:
             BadPool: Less than there are already, or more than there are units.
         """
-        return replace(self, draws=allocate(self.sizes, total, at_least=self.draws))
+        return replace(self, draws=allocate(self.sizes, total, self.measure, at_least=self.draws))
 
     def estimate(self, sample: Sample, values: Floats) -> Estimate:
         """Estimated means from the (draws, models) values of a sample's units."""

@@ -27,6 +27,7 @@ class MissingRule(StrEnum):
     `drop`: models that lack more than 5% of the questions are left out, then questions that a model still lacks.
     `drop-questions`, `drop-models`: only the one or the other. `impute`: a missing score becomes the mean of the
     model's scores in the same stratum (of benchmark and difficulty); such a model is never held out to validate with.
+    Questions that no model, and models that no question has a score of are left out by every rule.
     """
 
     DROP = "drop"
@@ -158,6 +159,9 @@ def pivot(pool: Pool, rule: MissingRule = MissingRule.DROP) -> ScoreMatrix:
 
 def _complete(matrix: ScoreMatrix) -> ScoreMatrix:
     rule = matrix.missing.rule
+    given = np.logical_not(np.isnan(matrix.scores))
+    # Whatever the rule: of a question that nobody answered, and of a model that answered none, nothing is known.
+    matrix = _without(matrix, given.any(axis=1), given.any(axis=0))
     gaps: NDArray[np.bool_] = np.isnan(matrix.scores)
     if rule is MissingRule.IMPUTE:
         filled = _impute(matrix, gaps)
@@ -175,9 +179,18 @@ def _complete(matrix: ScoreMatrix) -> ScoreMatrix:
             f"{matrix.pool}: of {len(matrix)} questions by {len(matrix.models)} models {int(gaps.sum())} scores are "
             f"missing, and by the rule {rule.value!r} nothing is left; try --missing impute or another rule"
         )
-    dropped = tuple(name for name, keep in zip(matrix.models, keep_models.tolist(), strict=True) if not keep)
-    missing = matrix.missing.model_copy(
-        update={"dropped_models": dropped, "dropped_questions": int((~keep_questions).sum())}
+    return _without(matrix, keep_questions, keep_models)
+
+
+def _without(matrix: ScoreMatrix, keep_questions: NDArray[np.bool_], keep_models: NDArray[np.bool_]) -> ScoreMatrix:
+    """Only the questions and models that are kept; the others are told as left out."""
+    before = matrix.missing
+    dropped = (name for name, keep in zip(matrix.models, keep_models.tolist(), strict=True) if not keep)
+    missing = before.model_copy(
+        update={
+            "dropped_models": (*before.dropped_models, *dropped),
+            "dropped_questions": before.dropped_questions + int((~keep_questions).sum()),
+        }
     )
     kept = replace(matrix, missing=missing).of_models(keep_models).of_questions(keep_questions)
     return _without_empty_benchmarks(kept)

@@ -170,9 +170,6 @@ def _check(connection: duckdb.DuckDBPyConnection, named: str) -> tuple[int, int]
             f"{named}: {found['outside']} scores lie outside [0, 1], for one {one['score']:g} of {one['model']} "
             f"on {one['question_id']} ({one['benchmark']}); {mend}"
         )
-    if found["empty"]:
-        # A row without a score says no more than no row.
-        connection.execute("DELETE FROM raw WHERE score IS NULL OR isnan(score)")
     return int(found["rows"]), int(found["empty"])
 
 

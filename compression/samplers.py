@@ -106,17 +106,18 @@ class StratifiedSampler:
         """See `Sampler.plan`."""
         labels = np.empty(len(frame), dtype=np.int64)
         draws: list[Codes] = []
+        measures: list[Floats] = []
         made = 0
         for units, wanted in in_parts(frame, size, floors):
             strata = self._strata(frame, units, wanted, seed)
             labels[units] = strata + made
             sizes = np.bincount(strata)
-            measure = None
+            measures.append(sizes.astype(np.float64))
             if self.neyman is not None:
-                measure = neyman_measure(sizes, pooled_variances(frame, units, strata), self.neyman)
-            draws.append(allocate(sizes, wanted, measure))
+                measures[-1] = neyman_measure(sizes, pooled_variances(frame, units, strata), self.neyman)
+            draws.append(allocate(sizes, wanted, measures[-1]))
             made += len(sizes)
-        return Design(frame, labels, np.concatenate(draws), self.regression)
+        return Design(frame, labels, np.concatenate(draws), self.regression, np.concatenate(measures))
 
     def _strata(self, frame: Frame, units: Codes, wanted: int, seed: int) -> Codes:
         if wanted == len(units):

@@ -76,12 +76,19 @@ class TestPlan:
         frame = frame_of(scores, fixed=np.arange(300) < fixed)
         assert ADAPTIVE.plan(frame, size, 0).size == size
 
+    def test_fixed_units_do_not_count_in_the_choice(self, frame_of):
+        # The free half is as in the test of Neyman's allocation; the fixed are all coins.
+        rng = np.random.default_rng(0)
+        scores = rng.random((2000, 8)) < np.where(np.arange(2000) < 1200, 0.5, 1.0)[:, None]
+        frame = frame_of(scores, fixed=np.arange(2000) < 1000)
+        assert tune(frame, 1100, 0) == tune(frame_of(scores[1000:]), 100, 0) != (1.0, None)
+
     @pytest.mark.parametrize("size", [1, 10, 100, 480, 481, 1000, 2999, 3000])
     def test_of_a_large_pool_it_looks_at_some_units_with_draws_in_each_stratum(
         self, frame_of, latent_scores, monkeypatch, size
     ):
         monkeypatch.setattr(adaptive, "_TUNED_ON", 500)
-        frame = frame_of(latent_scores(3000, 6, seed=3))
+        frame = frame_of(latent_scores(3000, 12, seed=3))
         # A stratum without a draw would be a division by zero.
         weight, neyman = tune(frame, size, 0)
         assert (weight, neyman) == tune(frame, size, 0)
@@ -89,6 +96,14 @@ class TestPlan:
         assert neyman in ALLOCATIONS
 
     def test_groups_count_with_their_size(self, frame_of):
+        # The means of 20 coins vary far less than a coin, but their sums far more: more is to be drawn of the groups.
+        scores = np.random.default_rng(0).random((1800, 8)) < 0.5
+        together = [f"g{place // 20}" if place < 1200 else None for place in range(1800)]
+        frame = frame_of(scores, together=together)
+        assert (len(frame), set(frame.sizes)) == (660, {1, 20})
+        assert tune(frame, 66, 0)[1] is not None
+
+    def test_a_regression_on_the_size_of_groups(self, frame_of):
         # Groups of 1 and of 19 questions: most of what varies is the size, and the regression on it explains that.
         together = [f"g{place // 20}" if place % 20 else None for place in range(800)]
         scores = np.random.default_rng(0).random((800, 6)) < 0.5

@@ -297,6 +297,16 @@ class TestStrength:
 
 
 class TestDesignVariance:
+    def test_with_a_regression_it_is_that_of_residuals_times_the_cost_of_slopes(self, frame_of, latent_scores):
+        design, values = of_regression(frame_of, latent_scores, 8, (40, 60), seed=5)
+        known, scores = (within(one, design.labels) for one in (design.frame.predictors, values))
+        share, ridge = design.size / len(values), ridge_by_definition(design)
+        inverse = np.linalg.inv(known.T @ known * share + ridge * np.eye(8))
+        left = scores - known @ inverse @ known.T @ scores * share
+        effective = np.trace(inverse @ known.T @ known) * share
+        expected = stratified_variance(left, design.labels, design.draws) * (1 + effective / (100 - 2))
+        assert design.design_variance(values) == pytest.approx(expected, rel=1e-4)
+
     def test_with_a_regression_it_is_that_of_many_draws(self, frame_of, latent_scores):
         design, values = of_regression(frame_of, latent_scores, 8, (40, 60), seed=5, count=1500)
         rng = np.random.default_rng(0)
@@ -315,3 +325,11 @@ def test_pooled_variances_by_hand(frame_of):
     scores = np.array([[0, 0], [1, 2], [1, 1], [1, 1], [5, 7], [9, 9]]) / 10
     found = pooled_variances(frame_of(scores), np.arange(5), np.array([0, 0, 1, 1, 2]))
     assert found == pytest.approx([(0.5 + 2) / 2 / 100, 0, 0])
+
+
+def test_an_extension_keeps_to_what_the_draws_are_proportional_to(frame_of):
+    frame = frame_of(np.zeros((200, 2)))
+    labels = np.repeat([0, 1], 100)
+    design = Design(frame, labels, np.array([15, 5]), measure=np.array([3.0, 1.0]))
+    assert design.extended(40).draws.tolist() == [30, 10]
+    assert Design(frame, labels, np.array([15, 5])).extended(40).draws.tolist() == [20, 20]

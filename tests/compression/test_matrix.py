@@ -51,6 +51,16 @@ class TestMissing:
         assert (matrix.models, len(matrix)) == (("m",), 20)
         assert (matrix.missing.dropped_models, matrix.missing.dropped_questions) == (("n", "o"), 0)
 
+    @pytest.mark.parametrize("rule", MissingRule)
+    def test_what_has_no_score_at_all_is_told_and_left_out_by_every_rule(self, read, rule):
+        rows = [("b", f"q{place}", model, float(place % 2)) for place in range(4) for model in "mn"]
+        silent = [*(("b", f"q{place}", "o", None) for place in range(4)), ("b", "q4", "m", None), ("b", "q4", "n", None)]
+        matrix = read(rows + silent, rule)
+        assert (matrix.models, list(matrix.question_ids)) == (("m", "n"), ["q0", "q1", "q2", "q3"])
+        told = matrix.missing
+        assert (told.dropped_models, told.dropped_questions, told.imputed_cells) == (("o",), 1, 0)
+        assert (told.cells, told.lacking) == (7, (("o", 5), ("m", 1), ("n", 1)))
+
     def test_impute_fills_with_the_model_s_mean_of_like_questions(self, read):
         # Mean scores of the questions: 1, 1, 1 (fifth 4), then 0, 0 and 0 of those given (fifth 0).
         matrix = read(rows_of("999 999 99. 000 090 .00"), MissingRule.IMPUTE)
@@ -108,7 +118,8 @@ class TestFingerprint:
         others = [list(row) for row in rows]
         for row in others:
             if row[column] == rows[7][column] and (column < 3 or row[1:3] == list(rows[7][1:3])):
-                row[column] = "other" if column < 3 else row[column] / 2
+                # The order of names stays.
+                row[column] = row[column] + "!" if column < 3 else row[column] / 2
         assert read(rows).fingerprint != read(others).fingerprint
 
 
