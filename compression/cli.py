@@ -7,15 +7,16 @@ from typing import Annotated
 
 import typer
 
-from compression import training_cli
+from compression import curve_cli, training_cli
 from compression.estimate_new import estimate_models
 from compression.families import read_families
+from compression.importers.base import BadPool
 from compression.matrix import Missing, MissingRule, pivot, read_matrix
-from compression.pool import find_pool
+from compression.pool import STORED, find_pool
 from compression.samplers import DEFAULT_SAMPLER
 from compression.select import Selection, Subset, extend, select, selection_of
 from compression.subset import Interval, Manifest, ModelEstimate, SubsetSample
-from compression.subset_store import check_name, load, store, stored_manifests, write_folder
+from compression.subset_store import check_folder, check_name, load, store, stored_manifests, write_folder
 from compression.validate import BASELINES, RANDOM, STANDARD, Protocol, SamplerValidity, Validation, validate
 from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
 from warehouse.workspace import Workspace, open_workspace
@@ -30,7 +31,8 @@ PoolArgument = Annotated[str, typer.Argument(help="A file of scores, or a pool o
 SubsetArgument = Annotated[str, typer.Argument(help="A subset of the project, or a folder that select wrote.")]
 RateOption = Annotated[float | None, typer.Option("--rate", help="Share of the questions to keep, as 0.1.")]
 SizeOption = Annotated[int | None, typer.Option("--size", help="Instead: how many questions to keep.")]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Of strata and draws.")]
+# K-means takes seeds of 32 bits, and each split of a validation has the next.
+SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**31, help="Of strata and draws.")]
 MissingOption = Annotated[
     MissingRule, typer.Option("--missing", help="What to do where a model has no score for a question.")
 ]
@@ -90,7 +92,7 @@ def select_command(
         families=read_families(family) if family else None,
     )
     with ExitStack() as opened:
-        workspace = _workspace(opened, name, dry_run, project)
+        workspace = _workspace(opened, name, to, dry_run, project)
         with find_pool(pool, project) as found:
             matrix, origin = read_matrix(found, missing), found.origin
         subset = select(matrix, origin, wanted)
@@ -104,7 +106,7 @@ def extend_command(
     rate: RateOption = None,
     size: SizeOption = None,
     pool: Annotated[
-        str | None, typer.Option("--pool", help="Where the pool's scores are now; else the pool of its name.")
+        str | None, typer.Option("--pool", help="Where the scores are now: needed where they came from a file.")
     ] = None,
     labels: LabelsOption = None,
     fixed: FixedOption = None,
@@ -119,8 +121,10 @@ def extend_command(
     Example: interplay compress extend blink-tenth --rate 0.2 --name blink-fifth
     """
     with ExitStack() as opened:
-        workspace = _workspace(opened, name, dry_run, project)
+        workspace = _workspace(opened, name, to, dry_run, project)
         before, sample = _load(subset, project)
+        if pool is None and before.origin != STORED:
+            raise BadPool(f"{subset} was selected from a file, {before.pool}; say with --pool where its scores are now")
         wanted = selection_of(before, _subset_name(name, to, dry_run, subset), labels, fixed)
         with find_pool(pool or before.pool, project) as found:
             matrix, origin = read_matrix(found, before.missing.rule), found.origin
@@ -221,27 +225,32 @@ def validate_command(
     show(None, _validity_lines(result), False)
 
 
+curve_cli.register(app)
 training_cli.register(app)
 
 
 def _subset_name(name: str | None, to: Path | None, dry_run: bool, other: str) -> str:
     if name is None and to is None and not dry_run:
         raise typer.BadParameter("say where the subset goes: --name NAME in the project, or --to FOLDER, or both")
-    return name or (to.name if to else Path(other).stem)
+    return name if name is not None else to.resolve().name if to else Path(other).stem
 
 
 def _floors(told: Sequence[str]) -> dict[str, int]:
     floors = {}
     for one in told:
         column, _, least = one.partition("=")
-        if not column or not least.isdigit() or int(least) < 1:
-            raise typer.BadParameter(f"--floor {one}: write COLUMN=NUMBER, as benchmark=20")
+        if not column or not least.isdecimal() or int(least) < 1 or column in floors:
+            raise typer.BadParameter(f"--floor {one}: write COLUMN=NUMBER once for each column, as benchmark=20")
         floors[column] = int(least)
     return floors
 
 
-def _workspace(opened: ExitStack, name: str | None, dry_run: bool, project: Path | None) -> Workspace | None:
-    """The project that the subset goes to, its name being free; None where it goes to no project."""
+def _workspace(
+    opened: ExitStack, name: str | None, to: Path | None, dry_run: bool, project: Path | None
+) -> Workspace | None:
+    """The project that the subset goes to, its name and folder being free; None where it goes to no project."""
+    if to is not None:
+        check_folder(to)
     if name is None or dry_run:
         return None
     workspace = opened.enter_context(open_workspace(project))
@@ -349,7 +358,7 @@ def _validity_rows(result: Validation) -> Iterable[list[str]]:
             _number(one.rmse / beside if beside else None, 2),
             _number(one.moe, 4),
             _number(one.cic),
-            f"{bias.bias:+.4f} ± {bias.bias_error:.4f}",
+            f"{bias.bias:+.4f} ± {_number(bias.bias_error, 4)}",
         ]
 
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from compression import curve as curves
-from compression.curve_plot import curve_picture, form_of
-from compression.curve_values import Curve, Needed, SamplerCurve
+from compression.curve_plot import BadPicture, curve_picture, form_of
+from compression.curve_values import Curve, CurvePoint, SamplerCurve
 from compression.families import read_families
 from compression.frame import share_to_size
 from compression.matrix import MissingRule, read_matrix
@@ -38,7 +38,8 @@ def curve(
     ] = None,
     splits: Annotated[int, typer.Option(min=1, help="Random splits into source and held-out models.")] = 5,
     repeats: Annotated[int, typer.Option(min=0, help="Draws a split, at three sizes, to confirm the curve.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Of splits, strata and draws.")] = 0,
+    # K-means takes seeds of 32 bits, and each split has the next.
+    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of splits, strata and draws.")] = 0,
     family: Annotated[
         Path | None,
         typer.Option("--family", exists=True, dir_okay=False, help="CSV with columns model and family."),
@@ -59,6 +60,8 @@ def curve(
     Example: interplay compress curve mmlu-pro --moe 0.02 --answer-cost-usd 0.002 --plot curve.svg
     """
     form = form_of(plot) if plot else "svg"
+    if plot and not plot.parent.is_dir():
+        raise BadPicture(f"--plot {plot}: there is no folder {plot.parent}; make it first")
     with find_pool(pool, project) as opened:
         matrix = read_matrix(opened, missing)
     found = curves.curve(
@@ -101,20 +104,25 @@ def _head_lines(found: Curve) -> Iterable[str]:
 
 
 def _show_points(found: Curve) -> None:
-    costs = found.answer_cost_usd is not None
-    header = ["share", "questions", *(["all answers"] if costs else []), *(one.sampler for one in found.samplers)]
-    header += ["1% more gains", "random needs"]
     chosen = found.of(found.chosen)
-    rows = []
-    for place, point in enumerate(chosen.points):
-        row = [f"{point.rate:.1%}", str(point.size), *([_usd(found, point.size)] if costs else [])]
-        for one in found.samplers:
-            there = one.points[place]
-            spread = "" if there.margin_sd is None else f" ± {there.margin_sd:.4f}"
-            row.append(f"{there.margin:.4f}{spread}")
-        ratio = f" ({point.random_size / point.size:.2f} x)"
-        rows.append([*row, f"{point.gain:.4f}", f"{point.random_size}{ratio}"])
-    show_table(None, header, rows, False)
+    columns: dict[str, list[str]] = {
+        "share": [f"{point.rate:.1%}" for point in chosen.points],
+        "questions": [str(point.size) for point in chosen.points],
+    }
+    if found.answer_cost_usd is not None:
+        columns["all answers"] = [_usd(found, point.size) for point in chosen.points]
+    for one in found.samplers:
+        columns[one.sampler] = [_margin(point) for point in one.points]
+    columns["1% more gains"] = [f"{point.gain:.4f}" for point in chosen.points]
+    if found.chosen != RANDOM:
+        columns["random needs"] = [
+            f"{point.random_size} ({point.random_size / point.size:.2f} x)" for point in chosen.points
+        ]
+    show_table(None, list(columns), zip(*columns.values(), strict=True), False)
+
+
+def _margin(point: CurvePoint) -> str:
+    return f"{point.margin:.4f}" + ("" if point.margin_sd is None else f" ± {point.margin_sd:.4f}")
 
 
 def _show_repeats(found: Curve) -> None:
@@ -138,35 +146,29 @@ def _show_repeats(found: Curve) -> None:
 def _sentences(found: Curve) -> Iterable[str]:
     more = found.one_percent
     dollars = "" if found.answer_cost_usd is None else f", {_usd(found, more)}"
+    told = "what it gains" if found.chosen == RANDOM else "what it gains, and what random needs for the same margin"
     yield (
-        f"1% more of the pool is {more} questions: {more} answers of each model, {more * found.models} of all "
-        f"{found.models}{dollars}; what it gains, and what random needs for the same margin, is told for {found.chosen}"
+        f"1% more of the pool: questions {more}, answers of all {found.models} models {more * found.models}{dollars}; "
+        f"{told}, is told for {found.chosen}"
     )
-    for one in found.samplers:
-        yield _knee_line(found, one)
+    yield (
+        f"knees (Kneedle, both axes linear, from {found.samplers[0].points[0].rate:.1%} to all; they move with that "
+        f"range): {', '.join(_knee(one) for one in found.samplers)}"
+    )
     for place, needed in enumerate(found.of(found.chosen).needed):
-        others = [f"{one.sampler} {one.needed[place].size}" for one in found.samplers if one.sampler != found.chosen]
         cost = "" if found.answer_cost_usd is None else f", {_usd(found, needed.size)}"
+        others = [f", {one.sampler} {one.needed[place].size}" for one in found.samplers if one.sampler != found.chosen]
+        times = "" if found.chosen == RANDOM else f"; random needs {needed.random_size / needed.size:.2f} times as many"
         yield (
             f"margin {needed.asked:g}: {found.chosen} needs {needed.size} questions ({needed.rate:.1%}{cost}; margin "
-            f"{needed.margin:.4f})" + "".join(f", {other}" for other in others) + _saved(found, needed)
+            f"{needed.margin:.4f}){''.join(others)}{times}"
         )
 
 
-def _knee_line(found: Curve, one: SamplerCurve) -> str:
+def _knee(one: SamplerCurve) -> str:
     if one.knee is None:
-        return f"knee of {one.sampler}: undefined (its margin is 0, or falls along a straight line)"
-    smallest = one.points[0].rate
-    return (
-        f"knee of {one.sampler}: {one.knee.size} questions ({one.knee.rate:.1%}), margin {one.knee.margin:.4f} "
-        f"(Kneedle, both axes linear, from {smallest:.1%} to all; it moves with that range)"
-    )
-
-
-def _saved(found: Curve, needed: Needed) -> str:
-    if found.chosen == RANDOM or not needed.random_size:
-        return ""
-    return f"; random needs {needed.random_size / needed.size:.2f} times as many"
+        return f"{one.sampler} undefined (its margin is 0, or bends nowhere)"
+    return f"{one.sampler} {one.knee.size} questions ({one.knee.rate:.1%}, margin {one.knee.margin:.4f})"
 
 
 def _usd(found: Curve, questions: int) -> str:

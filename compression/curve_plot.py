@@ -37,6 +37,8 @@ _CHINESE = {
 }  # fmt: skip
 _SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _STEPS = 300
+# Of the figure's width, for the words beside a margin.
+_LABEL_SHARE = 0.35
 _TEXTS: dict[Language, dict[str, str]] = {
     "en": {
         "questions": "questions",
@@ -220,7 +222,7 @@ def _marks(axes: "Axes", curve: Curve, colour: str, texts: dict[str, str]) -> No
     axes.plot(*at, "D", color="white", markeredgecolor=colour, markeredgewidth=1.8, markersize=7, zorder=6)
     label = texts["knee"].format(size=one.knee.size, rate=one.knee.rate, margin=at[1])
     axes.annotate(
-        label, at, xytext=(34, 52), textcoords="offset points", color=_INK, bbox=_PAPER, zorder=7,
+        label, at, xytext=(34, 56), textcoords="offset points", color=_INK, bbox=_PAPER, zorder=7,
         arrowprops={"arrowstyle": "-", "color": _QUIET, "linewidth": 0.8, "shrinkB": 5},
     )  # fmt: skip
 
@@ -229,12 +231,15 @@ def _asked(axes: "Axes", curve: Curve, needed: Needed, colour: str, texts: dict[
     assert needed.asked is not None
     height = 100 * needed.asked
     left = curve.samplers[0].points[0].size / 1.06
-    axes.plot([left, max(needed.random_size, needed.size)], [height] * 2, ":", color=_INK, linewidth=1, zorder=2)
-    for size, shade in ((needed.size, colour), (needed.random_size, _QUIET)):
+    right = max(needed.random_size, needed.size)
+    axes.plot([left, right], [height] * 2, ":", color=_INK, linewidth=1, zorder=2)
+    for size, shade in ((needed.random_size, _QUIET), (needed.size, colour)):
         axes.plot([size] * 2, [0, height], ":", color=shade, linewidth=1.2, zorder=2)
     key = "needed" if curve.chosen == RANDOM else "by_chance"
     label = texts[key].format(asked=height, size=needed.size, random=needed.random_size)
+    # Below the curves, if there is room for it, else beyond them.
+    has_room = np.log(needed.size / left) > _LABEL_SHARE * np.log(curve.questions / left)
+    at, offset = (left, (5, 5)) if has_room else (right, (9, 4))
     axes.annotate(
-        label, (max(needed.random_size, needed.size), height), xytext=(9, 4), textcoords="offset points", color=_INK,
-        fontsize=9, bbox=_PAPER, zorder=5,
-    )  # fmt: skip
+        label, (at, height), xytext=offset, textcoords="offset points", color=_INK, fontsize=9, bbox=_PAPER, zorder=5
+    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from glob import escape
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compression.importers.base import BadPool
+from compression.importers.long import read_csv
 from compression.matrix import ScoreMatrix
 
 _KEYS = ("benchmark", "question_id")
@@ -40,8 +42,8 @@ def read_labels(file: Path, matrix: ScoreMatrix) -> Labels:
         BadPool: The file cannot be read so, names a question twice or ambiguously, or names none of the matrix.
     """
     rows = _rows(file)
-    names = [name for name in (rows[0] if rows else {}) if name not in _KEYS]
-    places = _places(matrix, with_benchmark=bool(rows) and "benchmark" in rows[0])
+    names = [name for name in rows[0] if name not in _KEYS]
+    places = _places(matrix, with_benchmark="benchmark" in rows[0])
     columns: dict[str, list[str | None]] = {name: [None] * len(matrix) for name in names}
     listed = np.zeros(len(matrix), dtype=bool)
     unknown = []
@@ -49,7 +51,7 @@ def read_labels(file: Path, matrix: ScoreMatrix) -> Labels:
         key = (row.get("benchmark"), row["question_id"])
         place = places.get(key)
         if place is None:
-            unknown.append(row["question_id"])
+            unknown.append(row["question_id"] or "")
             continue
         if place < 0:
             raise BadPool(f"{file}: {row['question_id']} is in several benchmarks; add a column benchmark")
@@ -67,15 +69,18 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     try:
         with duckdb.connect() as connection:
             if file.suffix.lower() in {".parquet", ".pq"}:
-                found = connection.read_parquet(str(file), hive_partitioning=False)
+                found = connection.read_parquet(escape(str(file)), hive_partitioning=False)
             else:
-                found = connection.read_csv(str(file), all_varchar=True, header=True)
+                found = read_csv(connection, file)
             text = ", ".join(f'"{name}"::VARCHAR AS "{name}"' for name in found.columns if '"' not in name)
             rows: list[dict[str, Any]] = found.project(text).to_arrow_table().to_pylist()
     except (duckdb.Error, OSError) as error:
-        raise BadPool(f"{file} cannot be read as Parquet or CSV: {str(error).splitlines()[0]}") from error
-    if rows and "question_id" not in rows[0]:
-        raise BadPool(f"{file} has no column question_id, only {', '.join(rows[0])}")
+        first_lines = " ".join(str(error).splitlines()[:2])
+        raise BadPool(f"{file} cannot be read as Parquet or CSV, write it again ({first_lines})") from error
+    if not rows:
+        raise BadPool(f"{file} has no rows; write one for each question")
+    if "question_id" not in rows[0]:
+        raise BadPool(f"{file} has no column question_id, only {', '.join(rows[0])}; name one so")
     return rows
 
 

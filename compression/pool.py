@@ -16,6 +16,8 @@ from core.settings import NoProject
 from warehouse.analytics import load_sql
 from warehouse.workspace import Workspace, open_workspace
 
+# The origin of scores that the project holds.
+STORED = "pool"
 _NAMES = "SELECT DISTINCT pool FROM pool_score ORDER BY pool"
 _FAMILIES = """
 SELECT model, min(family) AS first, max(family) AS last FROM pool GROUP BY model HAVING first <> last ORDER BY model
@@ -33,7 +35,7 @@ class Pool:
 
     Attributes:
         name: Of the project's pool, or the file's.
-        origin: `name@version` of the importer that read the file, or `pool`.
+        origin: `name@version` of the importer that read the file, or `STORED`.
         connection: Holds the tables `question` (benchmark, question_id, question), `model` (name, family, model) and
             `cell` (question, model, score); `question` and `model` are numbers from 0 in the order of the names.
         rows: As they stood in the file or the facts.
@@ -88,7 +90,7 @@ def open_pool(named: str, workspace: Workspace | None, reading: Reading | None =
         elif workspace is not None:
             _load_stored(connection, workspace, named)
             rows, _ = _check(connection, named)
-            yield Pool(named, "pool", connection, rows, _number(connection, named, reading))
+            yield Pool(named, STORED, connection, rows, _number(connection, named, reading))
         else:
             raise BadPool(f"{named}: no such file, and no project to look for a pool of that name (--project FOLDER)")
 

@@ -1,6 +1,7 @@
 """`compress select` and `compress extend`: from a pool to a subset with its manifest."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +14,7 @@ from compression.families import families_of
 from compression.frame import Frame, make_frame, share_to_size
 from compression.importers.base import BadPool
 from compression.labels import Labels, read_labels
-from compression.matrix import ScoreMatrix
+from compression.matrix import Codes, ScoreMatrix
 from compression.samplers import DEFAULT_SAMPLER, SAMPLERS, Floors, Plan
 from compression.subset import (
     Benchmark,
@@ -76,14 +77,12 @@ def select(matrix: ScoreMatrix, origin: str, wanted: Selection) -> Subset:
     """Make a subset of a pool.
 
     Raises:
-        BadPool: The rate is no share, floors or fixed questions exceed it, or a file cannot be read as what it is.
+        BadPool: The rate is no share, floors or fixed questions exceed it, a file cannot be read as what it is, or the
+            sampler's estimates are no weighted means.
         UnknownName: No sampler, no column or no model is called so.
     """
     frame, told = _frame(matrix, wanted)
-    size = wanted.size if wanted.size is None else max(1, round(wanted.size * len(frame) / len(matrix)))
-    if wanted.size is not None:
-        share_to_size(None, wanted.size, len(matrix))
-    units = share_to_size(wanted.rate, size, len(frame))
+    units = _units(frame, wanted.rate, wanted.size)
     sampler = SAMPLERS[wanted.sampler].load()
     if not sampler.is_weighted:
         raise BadPool(
@@ -129,8 +128,7 @@ def extend(
     ):
         if old != new:
             raise BadPool(f"{before.name!r} was drawn with another file of {what}; give the same file again")
-    scaled = None if size is None else round(size * len(frame) / len(matrix))
-    units = share_to_size(rate, scaled, len(frame))
+    units = _units(frame, rate, size)
     if units <= before.sizes[-1]:
         raise BadPool(f"{before.name!r} has {before.sizes[-1]} of {len(frame)} already; extend it to more")
     plan = (
@@ -163,6 +161,13 @@ def selection_of(before: Manifest, name: str, labels: Path | None, fixed: Path |
         fixed=fixed,
         families={model: f"{family:06d}" for model, family in zip(before.sources, before.families, strict=True)},
     )
+
+
+def _units(frame: Frame, rate: float | None, size: int | None) -> int:
+    """How many units are drawn for so many questions; groups count as many questions as they hold on average."""
+    questions = share_to_size(rate, size, frame.question_count)
+    share = questions / frame.question_count if rate is None else rate
+    return max(1, round(share * len(frame)))
 
 
 @dataclass(frozen=True)
@@ -202,9 +207,34 @@ def _column(name: str, labels: Labels | None, matrix: ScoreMatrix) -> list[str |
 def _floors(frame: Frame, wanted: Selection, told: _Told, matrix: ScoreMatrix) -> Floors | None:
     if not wanted.floors:
         return None
-    first = np.unique(frame.unit_of, return_index=True)[1]
-    columns = {name: _column(name, told.labels, matrix) for name in wanted.floors}
-    return Floors({name: [column[place] for place in first] for name, column in columns.items()}, wanted.floors)
+    # A manifest in a file has them sorted too, and the order decides how strata are numbered.
+    columns = {name: _column(name, told.labels, matrix) for name in sorted(wanted.floors)}
+    least = {name: wanted.floors[name] for name in columns}
+    return Floors({name: _of_units(frame, column) for name, column in columns.items()}, least)
+
+
+def _of_units(frame: Frame, column: Sequence[str | None]) -> list[str | None]:
+    """(units,) the rarest label that a unit's questions have: the floors of others are met more easily."""
+    counts = Counter(label for label in column if label is not None)
+    labels: list[str | None] = [None] * len(frame)
+    for unit, label in zip(frame.unit_of.tolist(), column, strict=True):
+        if label is not None and ((other := labels[unit]) is None or counts[label] < counts[other]):
+            labels[unit] = label
+    return labels
+
+
+def _check_floors(frame: Frame, drawn: Codes, wanted: Selection, told: _Told, matrix: ScoreMatrix) -> None:
+    """A group has one label when it is drawn, so that a floor can be missed where groups have several."""
+    kept = np.isin(frame.unit_of, drawn)
+    for name, least in sorted(wanted.floors.items()):
+        column = np.array([label or "" for label in _column(name, told.labels, matrix)], dtype=object)
+        for label in np.unique(column[column != ""]):
+            found, there = int((kept & (column == label)).sum()), int((column == label).sum())
+            if found < min(least, there):
+                raise BadPool(
+                    f"{found} questions of {name} {label!r} are in the subset, and its floor is {least}; groups that "
+                    "stay together hold several labels, so put some of it among --fixed or take the groups apart"
+                )
 
 
 def _drawn(
@@ -218,10 +248,7 @@ def _drawn(
     extends: str | None = None,
 ) -> Subset:
     drawn = plan.draw(np.random.default_rng(wanted.seed))
-    if drawn.weights is None:
-        raise BadPool(
-            f"{wanted.sampler!r} gives no weights, so that nobody could use its subset; choose another sampler"
-        )
+    _check_floors(frame, drawn.units, wanted, told, matrix)
     is_design = isinstance(plan, Design)
     strata = plan.labels[drawn.units] if isinstance(plan, Design) else np.arange(len(drawn.units))
     sample, places = draw_sample(matrix, frame, drawn.units, strata, drawn.weights)

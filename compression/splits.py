@@ -25,8 +25,8 @@ def random_splits(
 ) -> Iterator[Split]:
     """`count` random splits, about `share` of the models held out in each.
 
-    Families are taken in random order and held out as long as they fit. Models with imputed scores, and their families,
-    are sources: nobody knows their true mean.
+    Families are taken in random order, and each that still fits is held out. Models with imputed scores, and their
+    families, are sources: nobody knows their true mean.
 
     Raises:
         BadPool: There is nothing to hold out, or nothing would be left.
@@ -39,13 +39,18 @@ def random_splits(
 def weak_to_strong(matrix: ScoreMatrix, families: Codes, share: float = HELD_OUT) -> Split:
     """The split that holds out the families with the highest mean scores: the future of most benchmarks.
 
+    The strongest family is held out whatever its size, and those after it as long as they fit.
+
     Raises:
         BadPool: As `random_splits`.
     """
     codes, free = _free_families(matrix, families)
     means = matrix.scores.mean(axis=0, dtype=np.float64)
     strength = np.array([means[codes == family].mean() for family in free])
-    return _split(codes, free[np.argsort(-strength, kind="stable")], share)
+    order = free[np.argsort(-strength, kind="stable")]
+    sizes = np.bincount(codes)[order]
+    fitting = int((np.cumsum(sizes) <= _wanted(codes, share)).sum())
+    return _held_out(codes, order[: max(1, fitting)].tolist())
 
 
 def _free_families(matrix: ScoreMatrix, families: Codes) -> tuple[Codes, Codes]:
@@ -54,7 +59,7 @@ def _free_families(matrix: ScoreMatrix, families: Codes) -> tuple[Codes, Codes]:
     imputed = np.isin(np.array(matrix.models, dtype=object), sorted(matrix.imputed))
     free = np.setdiff1d(np.arange(codes.max() + 1), codes[imputed])
     if codes.max() < 1 or not len(free):
-        what = "one model" if len(matrix.models) == 1 else "one family of models (--families FILE tells others)"
+        what = "one model" if len(matrix.models) == 1 else "one family of models (--family FILE tells others)"
         if codes.max() >= 1:
             what = "only models with imputed scores"
         raise BadPool(
@@ -66,7 +71,7 @@ def _free_families(matrix: ScoreMatrix, families: Codes) -> tuple[Codes, Codes]:
 
 def _split(codes: Codes, order: Codes, share: float) -> Split:
     sizes = np.bincount(codes)
-    wanted = min(max(1, round(share * len(codes))), len(codes) - 1)
+    wanted = _wanted(codes, share)
     held_out: list[int] = []
     for family in order.tolist():
         if sizes[[*held_out, family]].sum() <= wanted:
@@ -74,5 +79,13 @@ def _split(codes: Codes, order: Codes, share: float) -> Split:
     if not held_out:
         # Every family is larger than what is wanted: the smallest comes nearest.
         held_out = [min(order.tolist(), key=lambda family: int(sizes[family]))]
-    is_held_out = np.isin(codes, held_out)
+    return _held_out(codes, held_out)
+
+
+def _wanted(codes: Codes, share: float) -> int:
+    return min(max(1, round(share * len(codes))), len(codes) - 1)
+
+
+def _held_out(codes: Codes, families: list[int]) -> Split:
+    is_held_out = np.isin(codes, families)
     return Split(np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out))

@@ -1,5 +1,6 @@
 """A subset of a pool: its questions with weights, and the estimates that it gives for any model that answers them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -10,13 +11,15 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pydantic import Field
 
+from compression.bounds import Bounds, bounds_of, efficiency_of, left_of, mean_of
 from compression.frame import Frame
 from compression.importers.base import BadPool
 from compression.matrix import Codes, Floats, Missing, ScoreMatrix
-from compression.survey import Estimate, Regression, Survey
+from compression.survey import Regression, Survey
 from core.content import Frozen
 
 _PREDICTOR = "predictor_"
+_ROUNDING = 1e-9
 
 
 class Benchmark(Frozen):
@@ -176,11 +179,20 @@ class SubsetSample:
 
     @classmethod
     def read(cls, data: bytes, manifest: Manifest) -> "SubsetSample":
-        """From what `write` made."""
+        """From what `write` made.
+
+        Raises:
+            ValueError: It is none, or of another manifest.
+        """
         table = pq.read_table(BytesIO(data))
         codes = {one.name: code for code, one in enumerate(manifest.benchmarks)}
         names = [name for name in table.column_names if name.startswith(_PREDICTOR)]
         predictors = [table[name].to_numpy() for name in names]
+        counts = {one.name: one.kept for one in manifest.benchmarks if one.kept}
+        if Counter(table["benchmark"].to_pylist()) != counts or table.num_rows != manifest.kept:
+            raise ValueError("its questions are not those that the manifest counts")
+        if manifest.strata and np.unique(table["unit"]).size != sum(one.drawn for one in manifest.strata):
+            raise ValueError("its units are not those that the manifest's strata count")
         return cls(
             benchmark_of=np.array([codes[name] for name in table["benchmark"].to_pylist()], dtype=np.int64),
             question_ids=tuple(table["question_id"].to_pylist()),
@@ -225,7 +237,8 @@ def estimate(
     """What the subset says of models from their (kept questions, models) scores.
 
     In a benchmark the regression of the whole sample predicts, and the weighted mean of what it misses there is added;
-    the standard error is that of the linearised ratio (Särndal, Swensson and Wretman 1992, 10.5).
+    the standard error is that of the linearised ratio (Särndal, Swensson and Wretman 1992, 10.5). As a benchmark can
+    have few questions in the subset, its interval is also no narrower than Wilson's (see `bounds_of`).
 
     Raises:
         BadPool: Scores of other questions than the subset's.
@@ -237,12 +250,16 @@ def estimate(
     values = _by_unit(scores * scale, sample.unit_of, drawn)
     survey = _survey(manifest, sample, drawn, scale) if manifest.has_interval else None
     if survey is None:
-        whole = Estimate(sample.weights @ scores, None, 1.0)
-        parts: list[Estimate | None] = [None] * len(manifest.benchmarks)
+        whole = Bounds(sample.weights @ scores)
+        parts: list[Bounds | None] = [None] * len(manifest.benchmarks)
         macro = None
     else:
-        whole = survey.estimate(values)
-        parts, macro = _by_benchmark(manifest, sample, survey, scores, values)
+        found = survey.estimate(values)
+        efficiency = efficiency_of(survey, found)
+        # All right or all wrong tells nothing of the spread: of the whole sample Wilson's is needed only there.
+        extreme = np.minimum(found.value, 1 - found.value) < _ROUNDING
+        whole = bounds_of(found, np.where(extreme, left_of(survey, np.arange(drawn)), 0.0))
+        parts, macro = _by_benchmark(manifest, sample, survey, scores, values, efficiency)
     no_interval = None if manifest.has_interval else "this sampler has no valid interval"
     return tuple(
         ModelEstimate(
@@ -278,8 +295,8 @@ def _survey(manifest: Manifest, sample: SubsetSample, drawn: int, scale: float) 
 
 
 def _by_benchmark(
-    manifest: Manifest, sample: SubsetSample, survey: Survey, scores: Floats, values: Floats
-) -> tuple[list[Estimate | None], Estimate | None]:
+    manifest: Manifest, sample: SubsetSample, survey: Survey, scores: Floats, values: Floats, efficiency: Floats
+) -> tuple[list[Bounds | None], Bounds | None]:
     slopes = survey.slopes(values)
     if slopes is None or manifest.known is None:
         predicted = np.asarray(np.zeros_like(scores))
@@ -289,7 +306,7 @@ def _by_benchmark(
         predicted = np.asarray(sample.predictors @ of_families)
         known = np.asarray(np.array(manifest.known.means) @ of_families)
     weights = survey.plain_weights[sample.unit_of][:, None]
-    parts: list[Estimate | None] = []
+    parts: list[Bounds | None] = []
     residuals = []
     for code, benchmark in enumerate(manifest.benchmarks):
         here = sample.benchmark_of == code
@@ -300,22 +317,21 @@ def _by_benchmark(
         mean = (weights[here] * missed).sum(axis=0) / weights[here].sum()
         # The mean over units of these is the linearised error of the benchmark's mean.
         linear = _by_unit(missed - mean, sample.unit_of[here], len(values)) * (manifest.units / benchmark.questions)
-        parts.append(survey.with_error(known[code] + mean, linear))
+        estimated = survey.with_error(known[code] + mean, linear)
+        units = np.unique(sample.unit_of[here])
+        parts.append(bounds_of(estimated, left_of(survey, units) / efficiency))
         residuals.append(linear)
     whole = [part for part in parts if part is not None]
-    if len(whole) < len(parts):
-        return parts, None
-    macro = np.mean([part.value for part in whole], axis=0)
-    return parts, survey.with_error(macro, np.mean(residuals, axis=0))
+    return parts, mean_of(survey, whole, residuals) if len(whole) == len(parts) else None
 
 
-def _interval(found: Estimate | None, place: int, reason: str | None) -> Interval:
+def _interval(found: Bounds | None, place: int, reason: str | None) -> Interval:
     if found is None:
         return Interval(value=None, reason=reason)
-    value, margin = float(found.value[place]), found.margin
-    if margin is None:
+    value = float(found.value[place])
+    if found.low is None or found.high is None:
         return Interval(
             value=value, reason=reason or "a stratum has a single question, which tells nothing of its spread"
         )
-    low, high = value - float(margin[place]), value + float(margin[place])
-    return Interval(value=value, low=max(0.0, low), high=min(1.0, high))
+    low, high = np.clip([found.low[place], found.high[place]], 0, 1).tolist()
+    return Interval(value=value, low=low, high=high)

@@ -1,10 +1,12 @@
 """Subsets in the project, sealed, and in folders for whoever has no project."""
 
 import json
+import re
 from hashlib import sha256
 from pathlib import Path
 
 from pydantic import ValidationError
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import select as select_rows
 
 from compression.importers.base import BadPool
@@ -16,6 +18,7 @@ from warehouse import tables
 from warehouse.runs import open_run
 from warehouse.workspace import Workspace
 
+_NAME = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9]+([._-][A-Za-z0-9]+)*")
 MANIFEST_FILE, SAMPLE_FILE, ESTIMATES_FILE = "manifest.json", "subset.parquet", "estimates.json"
 
 
@@ -28,20 +31,35 @@ class DamagedSubset(InterplayError):
 
 
 def check_name(workspace: Workspace, name: str) -> None:
-    """Refuse a name that is taken, before anything is computed.
+    """Refuse a name that is taken, or none, before anything is computed.
 
     Raises:
-        SubsetExists: It is.
+        SubsetExists: It is taken.
+        BadPool: It is no name.
     """
+    if _NAME.fullmatch(name) is None:
+        raise BadPool(
+            f"{name!r} is no name of a subset; write at most 64 letters and digits with single '-', '_' or '.' between"
+        )
     if name in subset_names(workspace):
-        raise SubsetExists(f"the project has a subset {name!r} already, and it never changes; choose another --name")
+        raise _taken(name)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that holds something, before anything is computed.
+
+    Raises:
+        SubsetExists: It does.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SubsetExists(f"{folder} is not empty; write the subset to a new folder")
 
 
 def store(workspace: Workspace, command: str, subset: Subset, clock: Clock = utc_now) -> str:
     """Seal a subset in the project; gives its id.
 
     Raises:
-        SubsetExists: Its name is taken.
+        SubsetExists, BadPool: As `check_name`.
     """
     check_name(workspace, subset.manifest.name)
     manifest = subset.manifest.model_dump(mode="json")
@@ -57,8 +75,12 @@ def store(workspace: Workspace, command: str, subset: Subset, clock: Clock = utc
             run_id=run.id,
             created_at=clock(),
         )
-        with workspace.database.session() as session:
-            session.add(row)
+        try:
+            with workspace.database.session() as session:
+                session.add(row)
+        except IntegrityError as error:
+            # Another process stored one between our look and our insert.
+            raise _taken(row.name) from error
         run.summary = {"kept": subset.manifest.kept, "questions": subset.manifest.questions}
         return row.id
 
@@ -69,8 +91,7 @@ def write_folder(folder: Path, subset: Subset) -> None:
     Raises:
         SubsetExists: Something lies there.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise SubsetExists(f"{folder} is not empty; write the subset to a new folder")
+    check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SAMPLE_FILE).write_bytes(subset.data)
     estimates = [one.model_dump(mode="json") for one in subset.estimates]
@@ -102,8 +123,9 @@ def load(named: str, workspace: Workspace | None) -> tuple[Manifest, SubsetSampl
 
 
 def subset_names(workspace: Workspace) -> list[str]:
-    """Names of the project's subsets."""
-    return [manifest.name for manifest in stored_manifests(workspace)]
+    """Names of the project's subsets, sorted."""
+    with workspace.database.reading() as session:
+        return list(session.exec(select_rows(tables.Subset.name).order_by(tables.Subset.name)).all())
 
 
 def stored_manifests(workspace: Workspace) -> list[Manifest]:
@@ -121,11 +143,18 @@ def _from_folder(folder: Path) -> tuple[Manifest, SubsetSample]:
         raise DamagedSubset(f"{folder} is no subset: {error.filename} cannot be read; use what select wrote") from error
     except ValidationError as error:
         raise DamagedSubset(f"{folder / MANIFEST_FILE} is no manifest: {first_problem(error)}") from error
-    if sha256(data).hexdigest() != manifest.sample_sha256:
+    try:
+        if sha256(data).hexdigest() != manifest.sample_sha256:
+            raise ValueError("its bytes are others")
+        return manifest, SubsetSample.read(data, manifest)
+    except ValueError as error:
         raise DamagedSubset(
-            f"{folder / SAMPLE_FILE} is not what the manifest says; take the files as select wrote them"
-        )
-    return manifest, SubsetSample.read(data, manifest)
+            f"{folder / SAMPLE_FILE} is not what the manifest says: {error}; take the files as select wrote them"
+        ) from error
+
+
+def _taken(name: str) -> SubsetExists:
+    return SubsetExists(f"the project has a subset {name!r} already, and it never changes; choose another --name")
 
 
 def _members(subset: Subset) -> list[dict[str, object]]:

@@ -31,13 +31,16 @@ class Estimate:
     degrees: float
 
     @property
-    def margin(self) -> Floats | None:
-        """(models,) half the width of the 95% interval, by Student's t."""
-        if self.standard_error is None:
-            return None
+    def quantile(self) -> float:
+        """How many standard errors half a 95% interval is, by Student's t."""
         from scipy import stats
 
-        return np.asarray(float(stats.t.ppf(0.975, self.degrees)) * self.standard_error)
+        return float(stats.t.ppf(0.975, self.degrees))
+
+    @property
+    def margin(self) -> Floats | None:
+        """(models,) half the width of the 95% interval."""
+        return None if self.standard_error is None else np.asarray(self.quantile * self.standard_error)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from compression.frame import make_frame, share_to_size
 from compression.matrix import Codes, Floats, Missing, ScoreMatrix
 from compression.samplers import DEFAULT_SAMPLER, SAMPLERS, Plan, Sampler
 from compression.splits import HELD_OUT, Split, random_splits, weak_to_strong
+from compression.strata import clusters_kept
 from compression.validity import Trials, mean_of_defined, spread_of_splits
 from core.content import Frozen
 from core.progress import progress
@@ -58,11 +59,11 @@ class SamplerValidity(Frozen):
 
 
 class Extrapolation(Frozen):
-    """Weak models as sources, strong ones held out: mean error with its standard error, and root mean squared error."""
+    """Weak models as sources, strong ones held out: mean error, its standard error (None of one draw), and RMSE."""
 
     sampler: str
     bias: float
-    bias_error: float
+    bias_error: float | None
     rmse: float
     cic: float | None
 
@@ -142,8 +143,10 @@ def validate(
         for number, (split, into, repeats) in enumerate(rounds):
             frame = make_frame(matrix, codes, split.sources)
             values = frame.values(matrix.scores[:, split.held_out])
-            for name, sampler in samplers.items():
-                plan = sampler.plan(frame, wanted, protocol.seed + number)
+            # Of one split several samplers have the same strata.
+            with clusters_kept():
+                plans = {name: sampler.plan(frame, wanted, protocol.seed + number) for name, sampler in samplers.items()}
+            for name, plan in plans.items():
                 try_out(into[name], plan, values, (protocol.seed, number), repeats)
                 ticker.advance()
     return Validation(

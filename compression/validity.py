@@ -6,27 +6,32 @@ import numpy as np
 
 from compression.matrix import Floats
 
-# A full sample has no error but that of rounding.
+# A full sample has no error but that of rounding, and means that differ by less are one.
 _ROUNDING = 1e-9
+_DIGITS = 9
 
 
 def correlations(estimates: Floats, truth: Floats) -> Floats:
-    """(repeats,) Pearson's correlation of each row of (repeats, models) estimates with (models,) truth; else NaN."""
+    """(repeats,) Pearson's correlation of each row of (repeats, models) estimates with (models,) truth.
+
+    NaN where all of a row, or all of the truth, is one value.
+    """
     left, right = estimates - estimates.mean(axis=1, keepdims=True), truth - truth.mean()
+    defined = (np.ptp(estimates, axis=1) > _ROUNDING) & (np.ptp(truth) > _ROUNDING)
     norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right)
-    products = left @ right
-    return np.where(norms > _ROUNDING**2, products / np.where(norms > _ROUNDING**2, norms, 1.0), np.nan)
+    return np.where(defined, (left @ right) / np.where(defined, norms, 1.0), np.nan)
 
 
 def rank_correlations(estimates: Floats, truth: Floats) -> Floats:
     """(repeats,) Spearman's, with average ranks for ties; NaN where all of a row, or all of the truth, is one value."""
     from scipy.stats import rankdata
 
-    return correlations(rankdata(estimates, axis=1), rankdata(truth))
+    return correlations(rankdata(estimates.round(_DIGITS), axis=1), rankdata(truth.round(_DIGITS)))
 
 
 def sign_agreement(estimates: Floats, truth: Floats) -> Floats:
     """(repeats,) share of pairs of models that differ in truth, in the same order in the estimates; else NaN."""
+    estimates, truth = estimates.round(_DIGITS), truth.round(_DIGITS)
     first, second = np.triu_indices(len(truth), 1)
     apart = np.sign(truth[first] - truth[second])
     first, second, apart = first[apart != 0], second[apart != 0], apart[apart != 0]
@@ -94,10 +99,10 @@ class Trials:
         return float(np.mean([one.mean() for one in self.errors]))
 
     @property
-    def bias_error(self) -> float:
-        """Standard error of `bias` over the repeats: models of one sample err together."""
+    def bias_error(self) -> float | None:
+        """Standard error of `bias` over the repeats, for models of one sample err together; None for one."""
         means = np.concatenate([one.mean(axis=1) for one in self.errors])
-        return float(means.std(ddof=1) / np.sqrt(len(means))) if len(means) > 1 else 0.0
+        return float(means.std(ddof=1) / np.sqrt(len(means))) if len(means) > 1 else None
 
     def _margins(self) -> list[Floats] | None:
         known = [one for one in self.margins if one is not None]

@@ -35,7 +35,7 @@ class LongForm:
             if path.suffix.lower() in _PARQUET:
                 source = connection.read_parquet(escape(str(path)), hive_partitioning=False)
             else:
-                source = _read_csv(connection, path)
+                source = read_csv(connection, path)
             names = self._names(path, source.columns, reading)
             source.create_view("source", replace=True)
             connection.execute(RAW_TABLE)
@@ -70,7 +70,8 @@ class LongForm:
         return quoted
 
 
-def _read_csv(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
+def read_csv(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
+    """A CSV or TSV file with a header, all columns text; what separates them is told by the header."""
     with path.open("rb") as stream:
         header = stream.readline()
     # Left to guess, DuckDB takes lines that begin with # for comments, and skips what does not fit. Ids and names are
