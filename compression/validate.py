@@ -145,7 +145,8 @@ def validate(
             values = frame.values(matrix.scores[:, split.held_out])
             # Of one split several samplers have the same strata.
             with clusters_kept():
-                plans = {name: sampler.plan(frame, wanted, protocol.seed + number) for name, sampler in samplers.items()}
+                seed = protocol.seed + number
+                plans = {name: sampler.plan(frame, wanted, seed) for name, sampler in samplers.items()}
             for name, plan in plans.items():
                 try_out(into[name], plan, values, (protocol.seed, number), repeats)
                 ticker.advance()
