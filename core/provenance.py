@@ -23,6 +23,7 @@ WATCHED_PACKAGES = (
     "pillow",
     "pyarrow",
     "pydantic",
+    "scikit-learn",
     "scipy",
     "sqlalchemy",
 )
