@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from compression.allocate import allocate
-from compression.design import Sample
+from compression.design import Sample, first_of_each
 from compression.frame import Frame
 from compression.importers.base import BadPool
 from compression.irt import Items, dimensions_for, fit_items
@@ -53,9 +53,7 @@ class AnchorPlan:
         differ in size: there those times the values' scale do (see `Frame`).
         """
         order = np.lexsort((rng.random(len(self.labels)), self.distances, self.labels))
-        clusters = np.bincount(self.labels)
-        place = np.arange(len(order)) - np.repeat(np.cumsum(clusters) - clusters, clusters)
-        units = np.sort(order[place < np.repeat(self.draws, clusters)])
+        units = np.sort(first_of_each(order, np.bincount(self.labels), self.draws))
         sizes = self.frame.sizes
         shares = np.bincount(self.labels, sizes) / self.draws / sizes.sum()
         return Sample(units, shares[self.labels[units]] / _scale(self.frame)[units])

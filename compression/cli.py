@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from compression import curve_cli, training_cli
+from compression.command_line import FamilyOption, MissingOption, PoolArgument, SeedOption, held_out_words
 from compression.estimate_new import estimate_models
 from compression.families import read_families
 from compression.importers.base import BadPool
@@ -27,18 +28,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-PoolArgument = Annotated[str, typer.Argument(help="A file of scores, or a pool of the project.")]
 SubsetArgument = Annotated[str, typer.Argument(help="A subset of the project, or a folder that select wrote.")]
 RateOption = Annotated[float | None, typer.Option("--rate", help="Share of the questions to keep, as 0.1.")]
 SizeOption = Annotated[int | None, typer.Option("--size", help="Instead: how many questions to keep.")]
-# K-means takes seeds of 32 bits, and each split of a validation has the next.
-SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**31, help="Of strata and draws.")]
-MissingOption = Annotated[
-    MissingRule, typer.Option("--missing", help="What to do where a model has no score for a question.")
-]
-FamilyOption = Annotated[
-    Path | None, typer.Option("--family", exists=True, dir_okay=False, help="CSV with columns model and family.")
-]
 NameOption = Annotated[str | None, typer.Option("--name", help="Seal the subset in the project under this name.")]
 ToOption = Annotated[Path | None, typer.Option("--to", help="Write the subset to this new folder.")]
 LabelsOption = Annotated[
@@ -339,7 +331,7 @@ def _estimate_document(one: ModelEstimate, manifest: Manifest) -> dict[str, obje
 def _pool_lines(result: Validation) -> Iterable[str]:
     yield (
         f"{result.pool}: {result.size} of {result.questions} questions, {result.models} models, "
-        f"{result.held_out[0]} of them held out; {result.splits} splits x {result.repeats} draws"
+        f"{held_out_words(result.held_out)} of them held out; {result.splits} splits x {result.repeats} draws"
     )
     yield from _missing_lines(result.missing, result.merged)
     for family in result.families:

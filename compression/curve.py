@@ -12,7 +12,7 @@ import numpy as np
 from compression.cost_line import Line
 from compression.curve_values import Curve, CurvePoint, Needed, Repeated, SamplerCurve
 from compression.design import Design
-from compression.families import families_of
+from compression.families import families_of, told_families
 from compression.frame import Frame, make_frame, share_to_size
 from compression.importers.base import BadPool
 from compression.matrix import Codes, Floats, ScoreMatrix
@@ -20,7 +20,7 @@ from compression.samplers import DEFAULT_SAMPLER, SAMPLERS, Sampler
 from compression.splits import Split, random_splits
 from compression.strata import clusters_kept
 from compression.survey import Estimate
-from compression.validate import RANDOM, Protocol, told_families, try_out
+from compression.validate import RANDOM, Protocol, try_out
 from compression.validity import Trials
 from core.errors import InterplayError
 from core.progress import Ticker, progress

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from compression import curve as curves
+from compression.command_line import FamilyOption, MissingOption, PoolArgument, SeedOption, held_out_words
 from compression.curve_plot import BadPicture, curve_picture, form_of
 from compression.curve_values import Curve, CurvePoint, SamplerCurve
 from compression.families import read_families
@@ -16,6 +17,7 @@ from compression.matrix import MissingRule, read_matrix
 from compression.pool import find_pool
 from compression.validate import RANDOM
 from core.taxonomy import Language
+from warehouse.blobs import write_atomically
 from warehouse.command_line import JsonOption, ProjectOption, show, show_table
 
 
@@ -25,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 
 def curve(
-    pool: Annotated[str, typer.Argument(help="A file of scores, or a pool of the project.")],
+    pool: PoolArgument,
     sampler: Annotated[
         list[str] | None, typer.Option("--sampler", help="Beside random; repeat. Else cghs and the default.")
     ] = None,
@@ -36,17 +38,15 @@ def curve(
         list[float] | None,
         typer.Option("--moe", help="Find the smallest size for this margin of error, as 0.02; repeat."),
     ] = None,
-    splits: Annotated[int, typer.Option(min=1, help="Random splits into source and held-out models.")] = 5,
-    repeats: Annotated[int, typer.Option(min=0, help="Draws a split, at three sizes, to confirm the curve.")] = 10,
-    # K-means takes seeds of 32 bits, and each split has the next.
-    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of splits, strata and draws.")] = 0,
-    family: Annotated[
-        Path | None,
-        typer.Option("--family", exists=True, dir_okay=False, help="CSV with columns model and family."),
-    ] = None,
-    missing: Annotated[
-        MissingRule, typer.Option("--missing", help="What to do where a model has no score for a question.")
-    ] = MissingRule.DROP,
+    splits: Annotated[
+        int, typer.Option(min=1, help="Random splits into source and held-out models.")
+    ] = curves.PROTOCOL.splits,
+    repeats: Annotated[
+        int, typer.Option(min=0, help="Draws a split, at three sizes, to confirm the curve.")
+    ] = curves.PROTOCOL.repeats,
+    seed: SeedOption = 0,
+    family: FamilyOption = None,
+    missing: MissingOption = MissingRule.DROP,
     answer_cost_usd: Annotated[
         float | None, typer.Option("--answer-cost-usd", min=0, help="Of one answer of one model, in US dollars.")
     ] = None,
@@ -74,7 +74,7 @@ def curve(
         answer_cost_usd,
     )
     if plot:
-        plot.write_bytes(curve_picture(found, form, language))
+        write_atomically(plot, curve_picture(found, form, language))
     if as_json:
         show(found.model_dump(mode="json"), (), True)
         return
@@ -88,8 +88,7 @@ def curve(
 
 
 def _head_lines(found: Curve) -> Iterable[str]:
-    held_out = sorted(set(found.held_out))
-    told = f"{held_out[0]}" if len(held_out) == 1 else f"{held_out[0]} to {held_out[-1]}"
+    told = held_out_words(found.held_out)
     yield f"{found.pool}: {found.questions} questions, {found.models} models, {told} of them held out in each split"
     if found.missing.dropped_models:
         yield f"  left out, for lack of scores: {', '.join(found.missing.dropped_models)}"

@@ -65,9 +65,7 @@ class Design:
         superset for the same generator ("permanent random numbers", Ohlsson 1995).
         """
         order = np.argsort(self.labels + rng.random(len(self.labels)))
-        starts = np.cumsum(self.sizes) - self.sizes
-        place = np.arange(len(order)) - np.repeat(starts, self.sizes)
-        chosen = order[place < np.repeat(self.draws, self.sizes)]
+        chosen = first_of_each(order, self.sizes, self.draws)
         units = chosen[np.lexsort((chosen, self.labels[chosen]))]
         survey = self.survey(units)
         return Sample(units, survey.weights, survey)
@@ -122,6 +120,12 @@ class Design:
     def _centred(self, values: Floats) -> Floats:
         """(units, columns) less the mean of their stratum."""
         return np.asarray(values - (stratum_sums(values, self.labels) / self.sizes[:, None])[self.labels])
+
+
+def first_of_each(order: Codes, sizes: Codes, draws: Codes) -> Codes:
+    """(draws,) the first units of each stratum; (units,) all in the order of strata, (strata,) sizes and draws."""
+    place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.asarray(order[place < np.repeat(draws, sizes)])
 
 
 def _prior_strength(gram: Floats, count: int) -> float:

@@ -38,7 +38,7 @@ def estimate_models(manifest: Manifest, sample: SubsetSample, scores: ScoreMatri
         benchmark, question = wanted[0]
         raise BadPool(
             f"{scores.pool} has no score for any question of {manifest.name!r}; one of them is {question!r} of "
-            f"{benchmark!r}"
+            f"{benchmark!r}; write both as they are there"
         )
     # A question that nobody answered lies beyond the last row.
     padded = np.vstack([scores.scores.astype(np.float64), np.full((1, len(scores.models)), np.nan)])

@@ -61,15 +61,26 @@ def residual_correlations(matrix: ScoreMatrix) -> Floats:
     return left.T @ left
 
 
+def told_families(matrix: ScoreMatrix, families: Codes) -> tuple[tuple[str, ...], ...]:
+    """Names of the models of each family of two or more."""
+    groups = [np.flatnonzero(families == family) for family in np.unique(families)]
+    return tuple(tuple(matrix.models[place] for place in group) for group in groups if len(group) > 1)
+
+
 def read_families(file: Path) -> dict[str, str]:
     """Families by model, from a CSV file with columns model and family; models with an empty family are left out.
 
     Raises:
-        BadPool: It cannot be read so.
+        BadPool: It cannot be read so, or names two families of one model.
     """
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             rows = list(csv.DictReader(stream))
-        return {row["model"].strip(): row["family"].strip() for row in rows if row["family"].strip()}
+        told = {(row["model"].strip(), row["family"].strip()) for row in rows if row["family"].strip()}
     except (OSError, UnicodeDecodeError, KeyError, AttributeError, csv.Error) as error:
         raise BadPool(f"{file} is no CSV file with columns model and family ({error!r})") from error
+    families = dict(sorted(told))
+    if len(families) < len(told):
+        twice = next(model for model, family in sorted(told) if families[model] != family)
+        raise BadPool(f"{file} names several families of {twice}; keep one")
+    return families

@@ -68,9 +68,7 @@ class Frame:
         The members of a family say nearly the same, and would each be counted as evidence. Where units differ in size,
         the size is one more predictor.
         """
-        codes = np.unique(self.families, return_inverse=True)[1]
-        members = np.eye(codes.max() + 1)[codes]
-        means = self.sources @ (members / members.sum(axis=0))
+        means = family_means(self.sources, self.families)
         scale = len(self) / self.question_count
         if np.ptp(self.sizes) == 0:
             return np.asarray(means * self.sizes[:, None] * scale)
@@ -80,9 +78,7 @@ class Frame:
         """(units, models) sums over each unit's questions of (questions, models) scores."""
         if len(self) == self.question_count and np.array_equal(self.unit_of, np.arange(len(self))):
             return scores.astype(np.float64)
-        sums = np.zeros((len(self), scores.shape[1]))
-        np.add.at(sums, self.unit_of, scores)
-        return sums
+        return unit_sums(scores, self.unit_of, len(self))
 
     def values(self, scores: NDArray[np.floating]) -> Floats:
         """(units, models) values (see the class) of (questions, models) scores."""
@@ -118,9 +114,7 @@ def make_frame(
     sizes = np.bincount(unit_of)
     scores = matrix.scores[:, chosen].astype(np.float64)
     if len(sizes) < len(matrix):
-        sums = np.zeros((len(sizes), scores.shape[1]))
-        np.add.at(sums, unit_of, scores)
-        scores = sums / sizes[:, None]
+        scores = unit_sums(scores, unit_of, len(sizes)) / sizes[:, None]
     is_fixed = np.zeros(len(sizes), dtype=bool)
     if fixed is not None:
         is_fixed[unit_of[fixed]] = True
@@ -133,6 +127,20 @@ def make_frame(
         patterns=patterns,
         fixed=is_fixed,
     )
+
+
+def unit_sums(values: NDArray[np.floating], unit_of: Codes, count: int) -> Floats:
+    """(units, columns) sums of (questions, columns) values over the questions of each of `count` units."""
+    sums = np.zeros((count, values.shape[1]))
+    np.add.at(sums, unit_of, values)
+    return sums
+
+
+def family_means(scores: NDArray[np.floating], families: Codes) -> Floats:
+    """(rows, families) means of (rows, models) scores over the members of each family."""
+    codes = np.unique(families, return_inverse=True)[1]
+    members = np.eye(codes.max() + 1)[codes]
+    return np.asarray(scores.astype(np.float64) @ (members / members.sum(axis=0)))
 
 
 def share_to_size(rate: float | None, size: int | None, units: int) -> int:

@@ -72,7 +72,8 @@ def _rows(file: Path) -> list[dict[str, Any]]:
                 found = connection.read_parquet(escape(str(file)), hive_partitioning=False)
             else:
                 found = read_csv(connection, file)
-            text = ", ".join(f'"{name}"::VARCHAR AS "{name}"' for name in found.columns if '"' not in name)
+            names = ('"' + name.replace('"', '""') + '"' for name in found.columns)
+            text = ", ".join(f"{name}::VARCHAR AS {name}" for name in names)
             rows: list[dict[str, Any]] = found.project(text).to_arrow_table().to_pylist()
     except (duckdb.Error, OSError) as error:
         first_lines = " ".join(str(error).splitlines()[:2])

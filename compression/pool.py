@@ -160,11 +160,11 @@ def _check(connection: duckdb.DuckDBPyConnection, named: str) -> tuple[int, int]
     counts = _one(connection, load_sql("compression.sql", "problems.sql"))
     found: dict[str, Any] = dict(zip(columns, counts, strict=True))
     if not found["rows"]:
-        raise BadPool(f"{named} holds no scores")
+        raise BadPool(f"{named} holds no scores; write a row for each")
     if found["nameless"]:
         raise BadPool(f"{named}: {found['nameless']} rows lack a benchmark, question_id or model; fill or remove them")
     if found["empty"] == found["rows"]:
-        raise BadPool(f"{named}: no row has a score")
+        raise BadPool(f"{named}: no row has a score; fill some in")
     if found["outside"]:
         one = found["example"]
         mend = "divide by 100 (pool import --scale 100)" if 1 < (found["highest"] or 0) <= 100 else "mend them"

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from compression.command_line import FamilyOption, MissingOption, columns_of
 from compression.families import read_families
 from compression.importers.base import Reading
 from compression.matrix import MissingRule
@@ -43,10 +44,7 @@ def import_command(
         Literal["refuse", "mean"],
         typer.Option("--repeats", help="Of different scores of one model for one question: refuse, or take the mean."),
     ] = "refuse",
-    family: Annotated[
-        Path | None,
-        typer.Option("--family", exists=True, dir_okay=False, help="CSV with columns model and family."),
-    ] = None,
+    family: FamilyOption = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Let scores and families that are others in the pool be replaced.")
     ] = False,
@@ -60,7 +58,7 @@ def import_command(
     """
     if not 0 < scale < float("inf"):
         raise typer.BadParameter("--scale must be above 0, as 100")
-    reading = Reading(form, _columns(column or ()), benchmark, model, metric, scale, repeats)
+    reading = Reading(form, columns_of(column or (), _COLUMNS), benchmark, model, metric, scale, repeats)
     families = read_families(family) if family else {}
     with open_workspace(project) as workspace:
         done = import_pool(workspace, files, name, reading, families, replace=replace, dry_run=dry_run)
@@ -72,9 +70,7 @@ def show_command(
     pool: Annotated[
         str | None, typer.Argument(help="A file of scores, or a pool; without it all pools are listed.")
     ] = None,
-    missing: Annotated[
-        MissingRule, typer.Option("--missing", help="What to do where a model has no score for a question.")
-    ] = MissingRule.DROP,
+    missing: MissingOption = MissingRule.DROP,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
@@ -113,16 +109,6 @@ def _show_list(project: Path | None, as_json: bool) -> None:
         [one.pool, one.benchmarks, one.questions, one.models, one.scores, one.missing, len(one.runs)] for one in found
     ]
     show_table([one.model_dump(mode="json") for one in found], header, rows, as_json)
-
-
-def _columns(given: Iterable[str]) -> dict[str, str]:
-    columns = {}
-    for text in given:
-        ours, sign, theirs = text.partition("=")
-        if ours not in _COLUMNS or not sign or not theirs:
-            raise typer.BadParameter(f"--column {text!r}: write NAME=COLUMN; NAME is one of {', '.join(_COLUMNS)}")
-        columns[ours] = theirs
-    return columns
 
 
 def _imported_lines(done: Imported, dry_run: bool) -> Iterable[str]:

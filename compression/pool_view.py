@@ -5,7 +5,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from compression.families import families_of
+from compression.families import families_of, told_families
 from compression.importers.base import BadPool
 from compression.matrix import MissingRule, ScoreMatrix, read_matrix
 from compression.pool import Pool, pool_names
@@ -123,7 +123,7 @@ def look_at(pool: Pool, rule: MissingRule = MissingRule.DROP) -> PoolView:
         models=tuple(models),
         remainders=tuple(_remainder(pool, one) for one in MissingRule) if missing else (),
         patterns=None if matrix is None else len(np.unique(matrix.patterns)),
-        families=() if matrix is None else _families(matrix),
+        families=() if matrix is None else tuple(sorted(told_families(matrix, families_of(matrix)))),
         reason=reason,
     )
 
@@ -146,10 +146,3 @@ def _remainder(pool: Pool, rule: MissingRule) -> Remainder:
         return Remainder(rule=rule, questions=0, models=0, imputed=0, reason=reason)
     imputed = matrix.missing.imputed_cells
     return Remainder(rule=rule, questions=len(matrix), models=len(matrix.models), imputed=imputed)
-
-
-def _families(matrix: ScoreMatrix) -> tuple[tuple[str, ...], ...]:
-    members: dict[int, list[str]] = {}
-    for model, family in zip(matrix.models, families_of(matrix).tolist(), strict=True):
-        members.setdefault(family, []).append(model)
-    return tuple(sorted(tuple(names) for names in members.values() if len(names) > 1))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from compression.design import Design
 from compression.families import families_of
-from compression.frame import Frame, make_frame, share_to_size
+from compression.frame import Frame, family_means, make_frame, share_to_size
 from compression.importers.base import BadPool
 from compression.labels import Labels, read_labels
 from compression.matrix import Codes, ScoreMatrix
@@ -25,7 +25,6 @@ from compression.subset import (
     SubsetSample,
     draw_sample,
     estimate,
-    family_means,
 )
 from core.errors import UnknownName
 from core.provenance import describe_environment
@@ -142,7 +141,10 @@ def extend(
     larger = _drawn(matrix, origin, wanted, frame, plan, sizes, told, before.name)
     if not set(kept.questions(before)) <= set(larger.sample.questions(larger.manifest)):
         versions = ", ".join(f"{name} {version}" for name, version in sorted(before.packages.items()))
-        raise BadPool(f"{before.name!r} cannot be drawn again as it was, with {versions}; install these to extend it")
+        raise BadPool(
+            f"{before.name!r} cannot be drawn again as it was, with {versions}; install these to extend it, or if they "
+            "are there, do it on the kind of processor that it was drawn on"
+        )
     return larger
 
 

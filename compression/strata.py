@@ -79,8 +79,9 @@ def stratum_sums(values: Floats, labels: Codes) -> Floats:
 
 
 def cluster(features: Floats, patterns: Codes, count: int, seed: int) -> Codes:
-    """(rows,) labels by scikit-learn's K-means++, from 0 without a gap, the same for the same input on every machine.
+    """(rows,) labels by scikit-learn's K-means++, from 0 without a gap, the same however many threads there are.
 
+    On another kind of processor linear algebra rounds otherwise: a row between two centres may get the other label.
     Rows of one pattern are one row with their number as weight, which changes nothing in what K-means minimises. Above
     300,000 patterns by mini-batches.
     """

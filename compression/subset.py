@@ -8,11 +8,10 @@ from io import BytesIO
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 from pydantic import Field
 
 from compression.bounds import Bounds, bounds_of, efficiency_of, left_of, mean_of
-from compression.frame import Frame
+from compression.frame import Frame, family_means, unit_sums
 from compression.importers.base import BadPool
 from compression.matrix import Codes, Floats, Missing, ScoreMatrix
 from compression.survey import Regression, Survey
@@ -224,13 +223,6 @@ def draw_sample(
     return sample, places
 
 
-def family_means(scores: NDArray[np.floating], families: Codes) -> Floats:
-    """(questions, families) means of (questions, models) scores over the members of each family."""
-    codes = np.unique(families, return_inverse=True)[1]
-    members = np.eye(codes.max() + 1)[codes]
-    return np.asarray(scores.astype(np.float64) @ (members / members.sum(axis=0)))
-
-
 def estimate(
     manifest: Manifest, sample: SubsetSample, models: Sequence[str], scores: Floats, truths: Floats | None = None
 ) -> tuple[ModelEstimate, ...]:
@@ -247,7 +239,7 @@ def estimate(
         raise BadPool(f"{len(scores)} scores for a subset of {len(sample)} questions; give one for each")
     scale = manifest.units / manifest.questions
     drawn = int(sample.unit_of.max()) + 1
-    values = _by_unit(scores * scale, sample.unit_of, drawn)
+    values = unit_sums(scores * scale, sample.unit_of, drawn)
     survey = _survey(manifest, sample, drawn, scale) if manifest.has_interval else None
     if survey is None:
         whole = Bounds(sample.weights @ scores)
@@ -273,19 +265,13 @@ def estimate(
     )
 
 
-def _by_unit(values: Floats, unit_of: Codes, count: int) -> Floats:
-    sums = np.zeros((count, values.shape[1]))
-    np.add.at(sums, unit_of, values)
-    return sums
-
-
 def _survey(manifest: Manifest, sample: SubsetSample, drawn: int, scale: float) -> Survey:
     sizes = np.array([one.units for one in manifest.strata], dtype=np.int64)
     draws = np.array([one.drawn for one in manifest.strata], dtype=np.int64)
     if manifest.known is None:
         return Survey(sizes, draws)
     counts = np.array([one.questions for one in manifest.benchmarks], dtype=np.float64)
-    predictors = _by_unit(sample.predictors * scale, sample.unit_of, drawn)
+    predictors = unit_sums(sample.predictors * scale, sample.unit_of, drawn)
     means = counts @ np.array(manifest.known.means) / counts.sum()
     if manifest.units < manifest.questions:
         # The size of a unit is known of all of them too (see `Frame.predictors`).
@@ -316,7 +302,7 @@ def _by_benchmark(
         missed = scores[here] - predicted[here]
         mean = (weights[here] * missed).sum(axis=0) / weights[here].sum()
         # The mean over units of these is the linearised error of the benchmark's mean.
-        linear = _by_unit(missed - mean, sample.unit_of[here], len(values)) * (manifest.units / benchmark.questions)
+        linear = unit_sums(missed - mean, sample.unit_of[here], len(values)) * (manifest.units / benchmark.questions)
         estimated = survey.with_error(known[code] + mean, linear)
         units = np.unique(sample.unit_of[here])
         parts.append(bounds_of(estimated, left_of(survey, units) / efficiency))

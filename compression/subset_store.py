@@ -15,6 +15,7 @@ from compression.subset import Manifest, SubsetSample
 from core.errors import InterplayError, UnknownName, first_problem
 from core.ids import Clock, utc_now
 from warehouse import tables
+from warehouse.blobs import write_atomically
 from warehouse.runs import open_run
 from warehouse.workspace import Workspace
 
@@ -93,11 +94,11 @@ def write_folder(folder: Path, subset: Subset) -> None:
     """
     check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / SAMPLE_FILE).write_bytes(subset.data)
+    write_atomically(folder / SAMPLE_FILE, subset.data)
     estimates = [one.model_dump(mode="json") for one in subset.estimates]
-    (folder / ESTIMATES_FILE).write_text(_pretty(estimates), encoding="utf-8")
+    write_atomically(folder / ESTIMATES_FILE, _pretty(estimates).encode())
     # Last: a folder without it is no subset.
-    (folder / MANIFEST_FILE).write_text(_pretty(subset.manifest.model_dump(mode="json")), encoding="utf-8")
+    write_atomically(folder / MANIFEST_FILE, _pretty(subset.manifest.model_dump(mode="json")).encode())
 
 
 def load(named: str, workspace: Workspace | None) -> tuple[Manifest, SubsetSample]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from compression.command_line import SeedOption, columns_of
 from compression.rollouts import ALIKE, Batch, Likeness, RolloutReport, Thinning, thin_rollouts
 from compression.train_select import FLOOR, STRATA, SelectionReport, Wanted, select_training_set
 from compression.training_files import check_kept, check_table, keep_rows, lines_with, refuse_existing, write_table
@@ -19,7 +20,6 @@ ColumnOption = Annotated[
     list[str] | None,
     typer.Option("--column", help="A column is called otherwise in the file: OURS=THEIRS; repeat.", metavar="O=T"),
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="Of the draws.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -79,7 +79,7 @@ def train_select(
         drop_solved=drop_solved,
         solved_at=solved_at,
         seed=seed,
-        columns=_columns(column, _SELECT_COLUMNS),
+        columns=columns_of(column or (), _SELECT_COLUMNS),
     )
     found = select_training_set(file, kind, wanted)
     lines = lines_with(data, id_field, found.table["sample_id"].to_pylist()) if data is not None else None
@@ -139,7 +139,7 @@ def rollouts(
         keep=keep,
         share=share,
         seed=seed,
-        columns=_columns(column, _ROLLOUT_COLUMNS),
+        columns=columns_of(column or (), _ROLLOUT_COLUMNS),
     )
     found = thin_rollouts(file, thinning)
     if not dry_run and to is not None:
@@ -153,17 +153,6 @@ def rollouts(
         f"mean variance if as many of each prompt's rollouts were drawn at random: {found.report.random_variance:.4f}"
     )
     show(None, [random, found.report.bias, *([] if dry_run else [f"wrote {to}"])], False)
-
-
-def _columns(told: list[str] | None, known: tuple[str, ...]) -> dict[str, str]:
-    """Names of the columns in the file, by ours."""
-    found = {}
-    for one in told or ():
-        ours, equals, theirs = one.partition("=")
-        if ours not in known or not equals or not theirs:
-            raise typer.BadParameter(f"--column {one!r} is not OURS=THEIRS with OURS one of {', '.join(known)}")
-        found[ours] = theirs
-    return found
 
 
 def _selection_lines(found: SelectionReport) -> Iterable[str]:

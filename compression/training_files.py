@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from glob import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from compression.importers.long import read_csv
 from core.errors import InterplayError
 from warehouse.analytics import load_sql
 
@@ -244,20 +246,19 @@ def _scan(connection: duckdb.DuckDBPyConnection, path: Path) -> _Scan:
     suffix = path.suffix.lower()
     if not path.is_file():
         raise BadTrainingFile(f"{path}: no such file")
-    name = _text(str(path))
+    name, counted = escape(str(path)), "row_number() OVER () - 1"  # to DuckDB a name is a pattern
     with _readable(path):
         if suffix in JSON_LINES:
-            columns = sorted(key for (key,) in connection.execute(_KEYS, [str(path), _COLUMNS_FROM]).fetchall())
-            return _Scan(f"read_ndjson_objects({name})", "row_number() OVER () - 1", tuple(columns), is_json=True)
+            columns = sorted(key for (key,) in connection.execute(_KEYS, [name, _COLUMNS_FROM]).fetchall())
+            return _Scan(f"read_ndjson_objects({_text(name)})", counted, tuple(columns), is_json=True)
         if suffix in PARQUET:
-            sql, line = f"read_parquet({name}, hive_partitioning = false, file_row_number = true)", "file_row_number"
-            columns = connection.read_parquet(str(path), hive_partitioning=False).columns
-            return _Scan(sql, line, tuple(columns))
+            sql = f"read_parquet({_text(name)}, hive_partitioning = false, file_row_number = true)"
+            columns = connection.read_parquet(name, hive_partitioning=False).columns
+            return _Scan(sql, "file_row_number", tuple(columns))
         if suffix in DELIMITED:
-            # Ids are text however they look: 007 is not 7.
-            sql = f"read_csv({name}, all_varchar = true, header = true)"
-            columns = connection.read_csv(str(path), all_varchar=True, header=True).columns
-            return _Scan(sql, "row_number() OVER () - 1", tuple(columns))
+            found = read_csv(connection, path)
+            found.create_view("delimited", replace=True)
+            return _Scan("delimited", counted, tuple(found.columns))
     raise BadTrainingFile(f"{path} is neither Parquet, CSV nor JSON lines by its ending; write it as one of these")
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compression.families import families_of
+from compression.families import families_of, told_families
 from compression.frame import make_frame, share_to_size
-from compression.matrix import Codes, Floats, Missing, ScoreMatrix
+from compression.matrix import Floats, Missing, ScoreMatrix
 from compression.samplers import DEFAULT_SAMPLER, SAMPLERS, Plan, Sampler
 from compression.splits import HELD_OUT, Split, random_splits, weak_to_strong
 from compression.strata import clusters_kept
@@ -166,12 +166,6 @@ def validate(
         samplers=tuple(_validity(name, samplers[name], one, splits) for name, one in trials.items()),
         weak_to_strong=tuple(_extrapolation(name, one) for name, one in forward.items()),
     )
-
-
-def told_families(matrix: ScoreMatrix, families: Codes) -> tuple[tuple[str, ...], ...]:
-    """Names of the models of each family of two or more."""
-    groups = [np.flatnonzero(families == family) for family in np.unique(families)]
-    return tuple(tuple(matrix.models[place] for place in group) for group in groups if len(group) > 1)
 
 
 def try_out(trials: Trials, plan: Plan, values: Floats, seeds: tuple[int, int], repeats: int) -> None:

@@ -83,6 +83,14 @@ class TestFile:
         with pytest.raises(BadPool, match=r"families\.csv is no CSV file with columns model and family"):
             read_families(file)
 
+    def test_two_families_of_one_model_are_refused(self, tmp_path):
+        file = tmp_path / "families.csv"
+        file.write_text("model,family\nm,a\nn,b\nm,a\n")
+        assert read_families(file) == {"m": "a", "n": "b"}
+        file.write_text("model,family\nm,b\nn,b\nm,a\n")
+        with pytest.raises(BadPool, match=r"families\.csv names several families of m; keep one"):
+            read_families(file)
+
     def test_no_file_is_refused(self, tmp_path):
         with pytest.raises(BadPool, match="is no CSV file"):
             read_families(tmp_path / "none.csv")

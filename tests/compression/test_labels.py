@@ -35,6 +35,11 @@ def file(tmp_path):
     return write
 
 
+def test_a_column_may_have_any_name(pool, file):
+    labels = read_labels(file('question_id,"a ""b"" c"\na,x\n'), pool(["a"]))
+    assert labels.columns == {'a "b" c': ["x"]}
+
+
 CSV = "question_id,ability,twin\nb,seeing,1\na,hearing,\n"
 
 

@@ -57,7 +57,9 @@ def test_a_row_without_a_score_is_as_no_row(write_pool, nothing):
 
 
 def test_a_file_whose_rows_all_lack_a_score_is_refused(write_pool):
-    assert refusal(write_pool([("b", "q", "m", None), ("b", "r", "m", float("nan"))])).endswith("no row has a score")
+    assert refusal(write_pool([("b", "q", "m", None), ("b", "r", "m", float("nan"))])).endswith(
+        "no row has a score; fill some in"
+    )
 
 
 def test_text_in_place_of_scores_is_refused_and_numbers_as_text_are_read(write_pool):

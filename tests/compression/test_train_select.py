@@ -15,7 +15,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from compression.train_select import Wanted, select_training_set
-from compression.training_files import BadTrainingFile, lines_with
+from compression.training_files import BadTrainingFile, lines_with, write_table
 from compression.training_strata import Kind, bands_of, cells_of, entry_order, patterns_of, weights_of
 
 EVERYTHING = Wanted(rate=1)
@@ -358,6 +358,24 @@ def test_bad_lines_columns_and_endings_are_named(tmp_path, write):
     ):
         with pytest.raises(BadTrainingFile, match=text):
             select_training_set(tmp_path / name, Kind.SCORE, EVERYTHING)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_ids_in_csv_are_text_however_they_look(tmp_path, separator):
+    file = tmp_path / "values.csv"
+    rows = [("sample_id", "value"), ("#1", "0.5"), ("007", "0.1"), ("7", "1")]
+    file.write_text("".join(separator.join(row) + "\n" for row in rows))
+    assert difficulties(select_training_set(file, Kind.SCORE, EVERYTHING)) == {"#1": 0.5, "007": 0.9, "7": 0.0}
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_file_name_is_no_pattern(tmp_path, ending):
+    """To DuckDB a[1].csv is any of a1.csv."""
+    for name, samples in (("a[1]", ("x", "y")), ("a1", ("p", "q", "r"))):
+        table = pa.table({"sample_id": samples, "value": np.arange(len(samples)) / 2})
+        write_table(tmp_path / f"{name}.{ending}", table)
+    found = select_training_set(tmp_path / f"a[1].{ending}", Kind.SCORE, EVERYTHING)
+    assert found.table["sample_id"].to_pylist() == ["x", "y"]
 
 
 @pytest.mark.parametrize(

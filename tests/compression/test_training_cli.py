@@ -148,6 +148,7 @@ def test_mistakes_are_told_in_one_line(call, scores, batch, line, text):
         "train-select scores.csv --size 5 --to a.csv --kept b.jsonl",
         "train-select scores.csv --size 5 --to a.csv --column value",
         "train-select scores.csv --size 5 --to a.csv --column score=value",
+        "train-select scores.csv --size 5 --to a.csv --seed 9999999999",
     ],
 )
 def test_options_that_do_not_fit_are_refused(call, scores, batch, line):
