@@ -37,14 +37,12 @@ from compression.frame import make_frame, share_to_size  # noqa: E402
 from compression.matrix import Missing, MissingRule, ScoreMatrix, read_matrix  # noqa: E402
 from compression.pool import open_pool  # noqa: E402
 from compression.samplers import DEFAULT_SAMPLER, SAMPLERS  # noqa: E402
-from compression.splits import random_splits, weak_to_strong  # noqa: E402
+from compression.splits import random_splits  # noqa: E402
 from compression.validate import BASELINES, RANDOM, STANDARD, Protocol, Validation, try_out, validate  # noqa: E402
 from compression.validity import Trials  # noqa: E402
 
 CGHS = "cghs"
 PROTOCOL_POOLS = 3
-# A bias of .003 is seen only with so many draws.
-FORWARD_DRAWS = 1_000
 SAMPLE_SIZES = (50, 100, 200, 500, 1_000)
 
 
@@ -124,22 +122,8 @@ def measure(name: str, matrix: ScoreMatrix, options: argparse.Namespace, protoco
     how = Protocol(options.splits, options.repeats, seed=options.seed)
     result = validate(matrix, options.rate, names=names, protocol=how)
     forward = {one.sampler: (one.bias, one.bias_error) for one in result.weak_to_strong}
-    # Draws of the baselines differ by ties alone.
-    drawn = [one.sampler for one in result.samplers if one.has_interval]
-    forward |= {one: forward_bias(matrix, one, result.size, options.seed) for one in drawn}
     names = tuple(one.sampler for one in result.samplers)
     return Measured(name, protocol, result, forward, planning(matrix, names, result.size))
-
-
-def forward_bias(matrix: ScoreMatrix, sampler: str, size: int, seed: int) -> tuple[float, float | None]:
-    """Mean error of estimates of the strongest models from the others' strata, and its standard error over draws."""
-    families = families_of(matrix)
-    split = weak_to_strong(matrix, families)
-    frame = make_frame(matrix, families, split.sources)
-    trials = Trials()
-    plan = SAMPLERS[sampler].load().plan(frame, size, seed)
-    try_out(trials, plan, frame.values(matrix.scores[:, split.held_out]), (seed, 0), FORWARD_DRAWS)
-    return trials.bias, trials.bias_error
 
 
 def planning(matrix: ScoreMatrix, names: Sequence[str], size: int) -> dict[str, float]:

@@ -43,7 +43,8 @@ def tune(frame: Frame, size: int, seed: int) -> tuple[float, float | None]:
     pool 20,000 units are looked at. With one family there is nothing to leave out, and with fixed units only
     nothing to draw: 1 and in proportion to size.
     """
-    rng = np.random.default_rng(seed)
+    # Not the numbers that units are drawn by.
+    rng = np.random.default_rng([seed, 1])
     families = np.unique(frame.families)
     units = np.flatnonzero(~frame.fixed)
     size -= len(frame) - len(units)

@@ -151,6 +151,8 @@ def estimate_command(
     if result.models:
         _show_estimates(result.models)
     show(None, (f"no estimate for {m}: {n} of {len(sample)} unanswered" for m, n in result.incomplete), False)
+    if result.beside:
+        show(None, [f"not used: answers to {result.beside} questions that are not in the subset"], False)
 
 
 @app.command("show")
@@ -289,6 +291,8 @@ def _manifest_lines(manifest: Manifest) -> Iterable[str]:
     if manifest.extends:
         yield f"  extends {manifest.extends}"
     yield from _missing_lines(manifest.missing, manifest.merged)
+    if manifest.labels_beside or manifest.unlabelled:
+        yield f"  labels: {manifest.unlabelled} questions have none, {manifest.labels_beside} rows name no question"
     few = [one for one in manifest.benchmarks if not one.kept]
     if few:
         yield f"  no question of {', '.join(one.name for one in few)}: --floor benchmark=N keeps some of each"

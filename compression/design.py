@@ -64,7 +64,7 @@ class Design:
         Each unit's number is the generator's, whatever is drawn: a design with more draws in the same strata gives a
         superset for the same generator ("permanent random numbers", Ohlsson 1995).
         """
-        order = np.argsort(self.labels + rng.random(len(self.labels)))
+        order = np.argsort(self.labels + rng.random(len(self.labels)), kind="stable")
         chosen = first_of_each(order, self.sizes, self.draws)
         units = chosen[np.lexsort((chosen, self.labels[chosen]))]
         survey = self.survey(units)

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compression.importers.base import BadPool
-from compression.matrix import Codes, Floats, ScoreMatrix
+from compression.matrix import Codes, Floats, ScoreMatrix, impute
 
 
 @dataclass(frozen=True)
@@ -49,17 +50,22 @@ class Frame:
         """Questions of the pool."""
         return len(self.unit_of)
 
-    @cached_property
-    def benchmark_shares(self) -> Floats:
+    def benchmark_shares(self, units: Codes) -> Floats:
         """(units, benchmarks) share of a unit's questions of each benchmark; for one question a one-hot code."""
-        shares = np.zeros((len(self), len(self.benchmarks)))
-        np.add.at(shares, (self.unit_of, self.benchmark_of), 1.0)
-        return shares / self.sizes[:, None]
+        return np.asarray(self._benchmark_counts[units].toarray() / self.sizes[units, None])
 
     @cached_property
     def main_benchmark(self) -> Codes:
         """(units,) number of the benchmark that most of a unit's questions are of."""
-        return self.benchmark_shares.argmax(axis=1).astype(np.int64)
+        return np.asarray(self._benchmark_counts.argmax(axis=1), dtype=np.int64).ravel()
+
+    @cached_property
+    def _benchmark_counts(self) -> Any:
+        # Sparse: half a million questions by hundreds of benchmarks fill the memory otherwise.
+        from scipy.sparse import csr_array
+
+        ones = np.ones(self.question_count)
+        return csr_array((ones, (self.unit_of, self.benchmark_of)), shape=(len(self), len(self.benchmarks)))
 
     @cached_property
     def predictors(self) -> Floats:
@@ -92,7 +98,7 @@ def make_frame(
     together: Sequence[str | None] | None = None,
     fixed: NDArray[np.bool_] | None = None,
 ) -> Frame:
-    """The frame of a pool.
+    """The frame of a pool. Scores that are filled in are filled from the source models' alone.
 
     Args:
         matrix: The pool.
@@ -103,7 +109,10 @@ def make_frame(
     """
     chosen = np.arange(len(matrix.models)) if sources is None else sources
     unit_of: Codes = np.arange(len(matrix), dtype=np.int64)
-    patterns = matrix.patterns
+    patterns, scores = matrix.patterns, matrix.scores[:, chosen]
+    if sources is not None and matrix.imputed[chosen].any() and matrix.gaps is not None:
+        scores = impute(np.where(matrix.gaps[:, chosen], np.float32(np.nan), scores), matrix.benchmark_of)
+        patterns = np.arange(len(matrix), dtype=np.int64)
     if together is not None and any(name is not None for name in together):
         # A name that no group can have, for a question on its own.
         labels = [f"g{name}" if name is not None else f"q{place:012d}" for place, name in enumerate(together)]
@@ -112,9 +121,9 @@ def make_frame(
         unit_of = np.argsort(np.argsort(first))[codes]
         patterns = np.arange(len(first), dtype=np.int64)
     sizes = np.bincount(unit_of)
-    scores = matrix.scores[:, chosen].astype(np.float64)
+    of_units = scores.astype(np.float64)
     if len(sizes) < len(matrix):
-        scores = unit_sums(scores, unit_of, len(sizes)) / sizes[:, None]
+        of_units = unit_sums(scores, unit_of, len(sizes)) / sizes[:, None]
     is_fixed = np.zeros(len(sizes), dtype=bool)
     if fixed is not None:
         is_fixed[unit_of[fixed]] = True
@@ -122,7 +131,7 @@ def make_frame(
         unit_of=unit_of.astype(np.int64),
         benchmark_of=matrix.benchmark_of,
         benchmarks=matrix.benchmarks,
-        sources=scores,
+        sources=of_units,
         families=families[chosen],
         patterns=patterns,
         fixed=is_fixed,

@@ -70,7 +70,7 @@ class ScoreMatrix:
         scores: (questions, models) in [0, 1], no gaps.
         patterns: (questions,) equal numbers for questions of one benchmark on which each model has one score.
         missing: What was missing.
-        imputed: Models some of whose scores are filled in.
+        gaps: (questions, models) which scores are filled in; None where none is.
         merged: Rows that repeated another.
     """
 
@@ -83,7 +83,7 @@ class ScoreMatrix:
     scores: Scores
     patterns: Codes
     missing: Missing
-    imputed: frozenset[str] = frozenset()
+    gaps: NDArray[np.bool_] | None = None
     merged: int = 0
 
     def __len__(self) -> int:
@@ -99,6 +99,11 @@ class ScoreMatrix:
         digest.update(np.ascontiguousarray(self.scores, "<f4").tobytes())
         return digest.hexdigest()
 
+    @property
+    def imputed(self) -> NDArray[np.bool_]:
+        """(models,) whether some of its scores are filled in."""
+        return np.zeros(len(self.models), dtype=bool) if self.gaps is None else np.any(self.gaps, axis=0)
+
     def of_questions(self, chosen: Codes | NDArray[np.bool_]) -> "ScoreMatrix":
         """Only those questions."""
         return replace(
@@ -107,6 +112,7 @@ class ScoreMatrix:
             question_ids=self.question_ids[chosen],
             scores=self.scores[chosen],
             patterns=self.patterns[chosen],
+            gaps=None if self.gaps is None else self.gaps[chosen],
         )
 
     def of_models(self, chosen: Codes | NDArray[np.bool_]) -> "ScoreMatrix":
@@ -117,6 +123,7 @@ class ScoreMatrix:
             models=tuple(self.models[place] for place in places),
             families=tuple(self.families[place] for place in places),
             scores=self.scores[:, places],
+            gaps=None if self.gaps is None else self.gaps[:, places],
         )
 
 
@@ -164,13 +171,10 @@ def _complete(matrix: ScoreMatrix) -> ScoreMatrix:
     matrix = _without(matrix, given.any(axis=1), given.any(axis=0))
     gaps: NDArray[np.bool_] = np.isnan(matrix.scores)
     if rule is MissingRule.IMPUTE:
-        filled = _impute(matrix, gaps)
-        imputed = frozenset(
-            name for name, some in zip(matrix.models, np.any(gaps, axis=0).tolist(), strict=True) if some
-        )
+        filled = impute(matrix.scores, matrix.benchmark_of)
         missing = matrix.missing.model_copy(update={"imputed_cells": int(gaps.sum())})
         patterns = np.unique(np.column_stack([matrix.benchmark_of, filled]), axis=0, return_inverse=True)[1]
-        return replace(matrix, scores=filled, patterns=patterns.astype(np.int64), missing=missing, imputed=imputed)
+        return replace(matrix, scores=filled, patterns=patterns.astype(np.int64), missing=missing, gaps=gaps)
     most = {MissingRule.DROP: TOLERATED, MissingRule.DROP_MODELS: 0.0, MissingRule.DROP_QUESTIONS: 1.0}[rule]
     keep_models: NDArray[np.bool_] = np.mean(gaps, axis=0) <= most
     keep_questions = np.logical_not(gaps[:, keep_models].any(axis=1))
@@ -203,24 +207,26 @@ def _without_empty_benchmarks(matrix: ScoreMatrix) -> ScoreMatrix:
     )
 
 
-def _impute(matrix: ScoreMatrix, gaps: NDArray[np.bool_]) -> Scores:
-    """Gaps filled with the model's mean in the stratum, else in the benchmark, else with the question's mean.
+def impute(scores: Scores, benchmark_of: Codes) -> Scores:
+    """(questions, models) scores whose gaps (NaN) are filled.
 
-    A stratum is a fifth of difficulty in a benchmark.
+    With the model's mean in the stratum, else in the benchmark, else with the question's mean, else with the model's. A
+    stratum is a fifth of difficulty in a benchmark; questions that nobody answered are one of their own.
     """
-    difficulty = np.nanmean(matrix.scores, axis=1)
-    fifth = np.minimum((difficulty * 5).astype(np.int64), 4)
-    filled = matrix.scores.copy()
-    for strata in (matrix.benchmark_of * 5 + fifth, matrix.benchmark_of):
+    given = np.logical_not(np.isnan(scores))
+    answers = given.sum(axis=1)
+    difficulty = np.where(given, scores, 0).sum(axis=1) / np.maximum(answers, 1)
+    fifth = np.where(answers > 0, np.minimum((difficulty * 5).astype(np.int64), 4), 5)
+    filled = scores.copy()
+    for strata in (benchmark_of * 6 + fifth, benchmark_of):
         codes = np.unique(strata, return_inverse=True)[1]
         for model in np.flatnonzero(np.isnan(filled).any(axis=0)):
-            given = ~gaps[:, model]
-            counts = np.bincount(codes[given], minlength=codes.max() + 1)
-            sums = np.bincount(codes[given], matrix.scores[given, model], minlength=codes.max() + 1)
-            with np.errstate(invalid="ignore"):
-                means = sums / counts
+            known = given[:, model]
+            counts = np.bincount(codes[known], minlength=codes.max() + 1)
+            sums = np.bincount(codes[known], scores[known, model], minlength=codes.max() + 1)
+            means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
             open_cells = np.isnan(filled[:, model])
             filled[open_cells, model] = means[codes[open_cells]]
-    still = np.isnan(filled)
-    filled[still] = np.broadcast_to(difficulty[:, None], filled.shape)[still]
-    return filled
+    own = np.where(given, scores, 0).sum(axis=0) / np.maximum(given.sum(axis=0), 1)
+    last = np.where(answers[:, None] > 0, difficulty[:, None], own[None, :])
+    return np.where(np.isnan(filled), last, filled).astype(np.float32)

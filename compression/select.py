@@ -276,6 +276,8 @@ def _drawn(
         floors=dict(wanted.floors),
         together=wanted.together,
         labels_sha256=told.labels_sha256,
+        labels_beside=0 if told.labels is None else len(told.labels.unknown),
+        unlabelled=0 if told.labels is None else int((~told.labels.listed).sum()),
         fixed_sha256=told.fixed_sha256,
         extends=extends,
         benchmarks=_benchmarks(matrix, sample),
@@ -286,7 +288,8 @@ def _drawn(
     data = sample.write(manifest)
     manifest = manifest.model_copy(update={"sample_sha256": sha256(data).hexdigest()})
     scores = matrix.scores[places].astype(np.float64)
-    truths = matrix.scores.mean(axis=0, dtype=np.float64)
+    # Of a model some of whose scores are filled in nobody knows the mean.
+    truths = np.where(matrix.imputed, np.nan, matrix.scores.mean(axis=0, dtype=np.float64))
     return Subset(manifest, sample, data, estimate(manifest, sample, matrix.models, scores, truths))
 
 

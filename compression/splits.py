@@ -56,8 +56,7 @@ def weak_to_strong(matrix: ScoreMatrix, families: Codes, share: float = HELD_OUT
 def _free_families(matrix: ScoreMatrix, families: Codes) -> tuple[Codes, Codes]:
     """(models,) families numbered without gaps, and those that may be held out."""
     codes = np.unique(families, return_inverse=True)[1]
-    imputed = np.isin(np.array(matrix.models, dtype=object), sorted(matrix.imputed))
-    free = np.setdiff1d(np.arange(codes.max() + 1), codes[imputed])
+    free = np.setdiff1d(np.arange(codes.max() + 1), codes[matrix.imputed])
     if codes.max() < 1 or not len(free):
         what = "one model" if len(matrix.models) == 1 else "one family of models (--family FILE tells others)"
         if codes.max() >= 1:

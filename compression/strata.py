@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 
 from compression.frame import Frame
-from compression.matrix import Codes, Floats, Scores
+from compression.matrix import Codes, Floats
 
 # (frame, some of its units, how many of these will be drawn, seed) -> each one's stratum, from 0 without a gap.
 Stratifier = Callable[[Frame, Codes, int, int], Codes]
@@ -61,10 +61,11 @@ def by_scores(frame: Frame, units: Codes, size: int, seed: int) -> Codes:
 
 def by_scores_and_benchmark(frame: Frame, units: Codes, size: int, seed: int, weight: float = 1.0) -> Codes:
     """K-means++ on source scores joined with `weight` times a one-hot code of the benchmark; K = min(96, draws / 5)."""
-    features = frame.sources[units]
+    first, codes, counts = _one_of_each(frame.patterns[units])
+    features = frame.sources[units[first]]
     if weight:
-        features = np.column_stack([features, weight * frame.benchmark_shares[units]])
-    return cluster(features, frame.patterns[units], _strata(FUSED_STRATA, size), seed)
+        features = np.column_stack([features, weight * frame.benchmark_shares(units[first])])
+    return _clustered(features, codes, counts, _strata(FUSED_STRATA, size), seed)
 
 
 def _strata(most: int, size: int) -> int:
@@ -81,15 +82,24 @@ def stratum_sums(values: Floats, labels: Codes) -> Floats:
 def cluster(features: Floats, patterns: Codes, count: int, seed: int) -> Codes:
     """(rows,) labels by scikit-learn's K-means++, from 0 without a gap, the same however many threads there are.
 
-    On another kind of processor linear algebra rounds otherwise: a row between two centres may get the other label.
+    On another kind of processor linear algebra may round otherwise, and a row between two centres get the other label.
     Rows of one pattern are one row with their number as weight, which changes nothing in what K-means minimises. Above
     300,000 patterns by mini-batches.
     """
+    first, codes, counts = _one_of_each(patterns)
+    return _clustered(features[first], codes, counts, count, seed)
+
+
+def _one_of_each(patterns: Codes) -> tuple[Codes, Codes, Codes]:
+    """Place of the first row of each pattern, the pattern of each row, and how many rows each pattern has."""
     _, first, codes, counts = np.unique(patterns, return_index=True, return_inverse=True, return_counts=True)
-    rows = features[first].astype(np.float32)
+    return first, codes, counts
+
+
+def _clustered(rows: Floats, codes: Codes, counts: Codes, count: int, seed: int) -> Codes:
     wanted = min(count, len(rows))
     if wanted <= 1:
-        return np.zeros(len(features), dtype=np.int64)
+        return np.zeros(len(codes), dtype=np.int64)
     kept = _KEPT.get()
     if kept is None:
         labels = _k_means(rows, counts, wanted, seed)
@@ -99,7 +109,7 @@ def cluster(features: Floats, patterns: Codes, count: int, seed: int) -> Codes:
     return np.unique(labels[codes], return_inverse=True)[1].astype(np.int64)
 
 
-def _k_means(rows: Scores, counts: Codes, wanted: int, seed: int) -> Codes:
+def _k_means(rows: Floats, counts: Codes, wanted: int, seed: int) -> Codes:
     from sklearn.cluster import KMeans, MiniBatchKMeans
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits

@@ -71,6 +71,8 @@ class Manifest(Frozen):
         floors: Least number of each label, by column.
         together: Column of the labels whose groups stay together.
         labels_sha256: Of the file of labels.
+        labels_beside: Rows of it that name no question of the pool.
+        unlabelled: Questions of the pool that it does not name.
         fixed_sha256: Of the file of questions that are in whatever is drawn.
         extends: Name of the subset that it extends.
         benchmarks: Of the pool.
@@ -98,6 +100,8 @@ class Manifest(Frozen):
     floors: dict[str, int] = Field(default_factory=dict)
     together: str | None = None
     labels_sha256: str | None = None
+    labels_beside: int = 0
+    unlabelled: int = 0
     fixed_sha256: str | None = None
     extends: str | None = None
     benchmarks: tuple[Benchmark, ...]
@@ -259,7 +263,7 @@ def estimate(
             micro=_interval(whole, place, no_interval),
             macro=_interval(macro, place, no_interval or "a benchmark has no question in the subset"),
             benchmarks=tuple(_interval(part, place, no_interval or "no question in the subset") for part in parts),
-            truth=None if truths is None else float(truths[place]),
+            truth=None if truths is None or np.isnan(truths[place]) else float(truths[place]),
         )
         for place, model in enumerate(models)
     )

@@ -2,8 +2,10 @@
 
 import json
 import re
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 from sqlalchemy.exc import IntegrityError
@@ -119,7 +121,7 @@ def load(named: str, workspace: Workspace | None) -> tuple[Manifest, SubsetSampl
         row = session.exec(select_rows(tables.Subset).where(tables.Subset.name == named)).first()
         if row is None:
             raise UnknownName("folder or subset", named, subset_names(workspace))
-        manifest = Manifest.model_validate(row.manifest)
+        manifest = _manifest(row.manifest, named)
     return manifest, SubsetSample.read(workspace.blobs.get(manifest.sample_sha256), manifest)
 
 
@@ -132,8 +134,18 @@ def subset_names(workspace: Workspace) -> list[str]:
 def stored_manifests(workspace: Workspace) -> list[Manifest]:
     """Manifests of the project's subsets, by name."""
     with workspace.database.reading() as session:
-        rows = session.exec(select_rows(tables.Subset.manifest).order_by(tables.Subset.name)).all()
-        return [Manifest.model_validate(row) for row in rows]
+        rows = session.exec(select_rows(tables.Subset.name, tables.Subset.manifest).order_by(tables.Subset.name)).all()
+        return [_manifest(manifest, name) for name, manifest in rows]
+
+
+def _manifest(stored: Mapping[str, Any], name: str) -> Manifest:
+    try:
+        return Manifest.model_validate(stored)
+    except ValidationError as error:
+        raise DamagedSubset(
+            f"subset {name!r} has a manifest that this version cannot read ({first_problem(error)}); use the version "
+            "that sealed it, or select a new subset"
+        ) from error
 
 
 def _from_folder(folder: Path) -> tuple[Manifest, SubsetSample]:

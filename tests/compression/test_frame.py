@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compression.design import Design
-from compression.frame import share_to_size
+from compression.frame import make_frame, share_to_size
 from compression.importers.base import BadPool
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -31,7 +33,7 @@ class TestUnits:
         assert frame.unit_sums(SCORES).tolist() == [[1, 0], [2, 1], [1, 2]]
         # Values: sums times 3 units / 6 questions.
         assert frame.values(SCORES).tolist() == [[0.5, 0], [1, 0.5], [0.5, 1]]
-        assert frame.benchmark_shares == pytest.approx(np.array([[1, 0], [1 / 3, 2 / 3], [0, 1]]))
+        assert frame.benchmark_shares(np.arange(3)) == pytest.approx(np.array([[1, 0], [1 / 3, 2 / 3], [0, 1]]))
         assert frame.main_benchmark.tolist() == [0, 1, 1]
         # Units differ in size, so the size is one more predictor.
         assert frame.predictors == pytest.approx(np.array([[0.5, 0, 0.5], [1, 0.5, 1.5], [0.5, 1, 1]]))
@@ -108,3 +110,18 @@ class TestSize:
     def test_what_is_no_size_is_refused(self, rate, size, text):
         with pytest.raises(BadPool, match=text):
             share_to_size(rate, size, 10)
+
+
+class TestFilledScores:
+    def test_the_sources_alone_say_what_is_filled_in(self, matrix_of):
+        """The held-out model's answers must not reach its own prediction through a filled gap of a source."""
+        scores = np.array([[1, 1, 1, 1], [1, 1, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]], dtype=np.float32)
+        gaps = np.zeros(scores.shape, dtype=bool)
+        gaps[4, 0] = True
+        families, sources = np.arange(4), np.array([0, 1, 2])
+        for held_out in (0.0, 1.0):
+            told = np.where(np.arange(4) == 3, held_out, scores)
+            matrix = replace(matrix_of(told), gaps=gaps)
+            frame = make_frame(matrix, families, sources)
+            # The others got it wrong, like questions 2 and 3, where model 0 was wrong.
+            assert frame.sources[4].tolist() == [0.0, 0.0, 0.0]

@@ -37,7 +37,7 @@ class TestCghs:
         rows, codes, counts = np.unique(frame.sources, axis=0, return_inverse=True, return_counts=True)
         assert len(rows) < 256
         # numpy sorts rows as the frame's patterns are numbered.
-        model = KMeans(48, n_init=1, random_state=5).fit(rows.astype(np.float32), sample_weight=counts)
+        model = KMeans(48, n_init=1, random_state=5).fit(rows, sample_weight=counts)
         assert adjusted_rand_score(model.labels_[codes], labels) == 1.0
         assert len(np.unique(labels)) == 48
 
@@ -52,7 +52,9 @@ class TestCghs:
         labels = by_scores(frame, all_of(frame), 300, seed=5)
         assert all(len(np.unique(labels[frame.patterns == one])) == 1 for one in np.unique(frame.patterns))
 
-    @pytest.mark.parametrize(("size", "strata"), [(1, 1), (4, 1), (9, 1), (10, 2), (41, 8), (239, 47), (240, 48), (2000, 48)])
+    @pytest.mark.parametrize(
+        ("size", "strata"), [(1, 1), (4, 1), (9, 1), (10, 2), (41, 8), (239, 47), (240, 48), (2000, 48)]
+    )
     def test_strata_by_size(self, frame, size, strata):
         labels = by_scores(frame, all_of(frame), size, seed=5)
         assert sorted(np.unique(labels)) == list(range(strata))
