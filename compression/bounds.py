@@ -10,6 +10,8 @@ from compression.survey import Estimate, Survey
 
 # Variances below it are none.
 _ROUNDING = 1e-15
+# With fewer right or fewer wrong answers than these a mean is not normally distributed.
+_FEW = 10
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,14 @@ def bounds_of(found: Estimate, answers: Floats) -> Bounds:
     return Bounds(
         found.value, np.minimum(found.value - margin, centre - half), np.maximum(found.value + margin, centre + half)
     )
+
+
+def bounds_of_all(survey: Survey, found: Estimate) -> Bounds:
+    """The interval of a mean over the whole pool: Student's, or Wilson's where few answers are right, or few wrong."""
+    share = np.clip(found.value, 0, 1)
+    drawn = np.arange(survey.draws.sum())
+    is_rare = np.minimum(share, 1 - share) * len(drawn) < _FEW
+    return bounds_of(found, np.where(is_rare, left_of(survey, drawn), 0.0))
 
 
 def left_of(survey: Survey, units: Codes) -> float:

@@ -298,7 +298,7 @@ def _point(size: int, measured: _Measured, lines: Mapping[str, Line], name: str)
 
 
 def _repeated(size: int, trials: Trials) -> Repeated:
-    known = [one for one in trials.margins if one is not None]
+    known = [one.mean(axis=0) for one in trials.margins if one is not None]
     low, high = (
         np.quantile(np.concatenate(known, axis=None), (0.1, 0.9)).tolist() if trials.moe is not None else (None,) * 2
     )

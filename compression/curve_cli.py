@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
@@ -59,6 +60,8 @@ def curve(
 
     Example: interplay compress curve mmlu-pro --moe 0.02 --answer-cost-usd 0.002 --plot curve.svg
     """
+    if answer_cost_usd is not None and not isfinite(answer_cost_usd):
+        raise typer.BadParameter("--answer-cost-usd must be a sum in dollars, as 0.002")
     form = form_of(plot) if plot else "svg"
     if plot and not plot.parent.is_dir():
         raise BadPicture(f"--plot {plot}: there is no folder {plot.parent}; make it first")

@@ -77,8 +77,10 @@ def read_families(file: Path) -> dict[str, str]:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             rows = list(csv.DictReader(stream))
         told = {(row["model"].strip(), row["family"].strip()) for row in rows if row["family"].strip()}
-    except (OSError, UnicodeDecodeError, KeyError, AttributeError, csv.Error) as error:
-        raise BadPool(f"{file} is no CSV file with columns model and family ({error!r})") from error
+    except (KeyError, AttributeError) as error:
+        raise BadPool(f"{file} is no CSV file with columns model and family; write both in each row") from error
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadPool(f"{file} is no CSV file with columns model and family ({error})") from error
     families = dict(sorted(told))
     if len(families) < len(told):
         twice = next(model for model, family in sorted(told) if families[model] != family)

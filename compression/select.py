@@ -287,6 +287,7 @@ def _drawn(
     )
     data = sample.write(manifest)
     manifest = manifest.model_copy(update={"sample_sha256": sha256(data).hexdigest()})
+    manifest = manifest.model_copy(update={"seal": manifest.content_sha256()})
     scores = matrix.scores[places].astype(np.float64)
     # Of a model some of whose scores are filled in nobody knows the mean.
     truths = np.where(matrix.imputed, np.nan, matrix.scores.mean(axis=0, dtype=np.float64))

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field
 
-from compression.bounds import Bounds, bounds_of, efficiency_of, left_of, mean_of
+from compression.bounds import Bounds, bounds_of, bounds_of_all, efficiency_of, left_of, mean_of
 from compression.frame import Frame, family_means, unit_sums
 from compression.importers.base import BadPool
 from compression.matrix import Codes, Floats, Missing, ScoreMatrix
 from compression.survey import Regression, Survey
 from core.content import Frozen
+from core.provenance import content_hash
 
 _PREDICTOR = "predictor_"
-_ROUNDING = 1e-9
 
 
 class Benchmark(Frozen):
@@ -80,6 +80,7 @@ class Manifest(Frozen):
         known: What estimates are regressed on.
         sample_sha256: Of the Parquet file that holds the questions, weights and predictors.
         packages: Versions of what computed it.
+        seal: sha256 of all the rest, in canonical form.
     """
 
     name: str
@@ -109,6 +110,11 @@ class Manifest(Frozen):
     known: Known | None = None
     sample_sha256: str = ""
     packages: dict[str, str] = Field(default_factory=dict)
+    seal: str = ""
+
+    def content_sha256(self) -> str:
+        """What `seal` has to be."""
+        return content_hash(self.model_dump(mode="json", exclude={"seal"}))
 
 
 class Interval(Frozen):
@@ -187,7 +193,8 @@ class SubsetSample:
         Raises:
             ValueError: It is none, or of another manifest.
         """
-        table = pq.read_table(BytesIO(data))
+        # A thread of pyarrow's that holds a Python object when the process ends aborts it: none is started.
+        table = pq.ParquetFile(BytesIO(data)).read(use_threads=False)
         codes = {one.name: code for code, one in enumerate(manifest.benchmarks)}
         names = [name for name in table.column_names if name.startswith(_PREDICTOR)]
         predictors = [table[name].to_numpy() for name in names]
@@ -252,17 +259,15 @@ def estimate(
     else:
         found = survey.estimate(values)
         efficiency = efficiency_of(survey, found)
-        # All right or all wrong tells nothing of the spread: of the whole sample Wilson's is needed only there.
-        extreme = np.minimum(found.value, 1 - found.value) < _ROUNDING
-        whole = bounds_of(found, np.where(extreme, left_of(survey, np.arange(drawn)), 0.0))
+        whole = bounds_of_all(survey, found)
         parts, macro = _by_benchmark(manifest, sample, survey, scores, values, efficiency)
     no_interval = None if manifest.has_interval else "this sampler has no valid interval"
     return tuple(
         ModelEstimate(
             model=model,
             micro=_interval(whole, place, no_interval),
-            macro=_interval(macro, place, no_interval or "a benchmark has no question in the subset"),
-            benchmarks=tuple(_interval(part, place, no_interval or "no question in the subset") for part in parts),
+            macro=_interval(macro, place, no_interval, "a benchmark has no question in the subset"),
+            benchmarks=tuple(_interval(part, place, no_interval, "no question in the subset") for part in parts),
             truth=None if truths is None or np.isnan(truths[place]) else float(truths[place]),
         )
         for place, model in enumerate(models)
@@ -315,9 +320,9 @@ def _by_benchmark(
     return parts, mean_of(survey, whole, residuals) if len(whole) == len(parts) else None
 
 
-def _interval(found: Bounds | None, place: int, reason: str | None) -> Interval:
+def _interval(found: Bounds | None, place: int, reason: str | None, absent: str | None = None) -> Interval:
     if found is None:
-        return Interval(value=None, reason=reason)
+        return Interval(value=None, reason=reason or absent)
     value = float(found.value[place])
     if found.low is None or found.high is None:
         return Interval(

@@ -140,22 +140,30 @@ def stored_manifests(workspace: Workspace) -> list[Manifest]:
 
 def _manifest(stored: Mapping[str, Any], name: str) -> Manifest:
     try:
-        return Manifest.model_validate(stored)
+        manifest = Manifest.model_validate(stored)
     except ValidationError as error:
         raise DamagedSubset(
             f"subset {name!r} has a manifest that this version cannot read ({first_problem(error)}); use the version "
             "that sealed it, or select a new subset"
         ) from error
+    return _unchanged(manifest, name)
+
+
+def _unchanged(manifest: Manifest, place: str) -> Manifest:
+    if manifest.seal != manifest.content_sha256():
+        raise DamagedSubset(f"the manifest of {place} was changed after it was sealed; take it as select wrote it")
+    return manifest
 
 
 def _from_folder(folder: Path) -> tuple[Manifest, SubsetSample]:
     try:
-        manifest = Manifest.model_validate_json((folder / MANIFEST_FILE).read_bytes())
+        written = Manifest.model_validate_json((folder / MANIFEST_FILE).read_bytes())
         data = (folder / SAMPLE_FILE).read_bytes()
     except OSError as error:
         raise DamagedSubset(f"{folder} is no subset: {error.filename} cannot be read; use what select wrote") from error
     except ValidationError as error:
         raise DamagedSubset(f"{folder / MANIFEST_FILE} is no manifest: {first_problem(error)}") from error
+    manifest = _unchanged(written, str(folder / MANIFEST_FILE))
     try:
         if sha256(data).hexdigest() != manifest.sample_sha256:
             raise ValueError("its bytes are others")

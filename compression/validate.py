@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compression.bounds import Bounds, bounds_of_all
 from compression.families import families_of, told_families
 from compression.frame import make_frame, share_to_size
 from compression.matrix import Floats, Missing, ScoreMatrix
@@ -183,9 +184,10 @@ def try_out(trials: Trials, plan: Plan, values: Floats, seeds: tuple[int, int], 
         sample = plan.draw(np.random.default_rng([*seeds, repeat]))
         estimate = plan.estimate(sample, values[sample.units])
         estimates.append(estimate.value)
-        margins.append(estimate.margin)
-    known = [margin for margin in margins if margin is not None]
-    together = np.array(known) if len(known) == repeats else None
+        bounds = Bounds(estimate.value) if sample.survey is None else bounds_of_all(sample.survey, estimate)
+        if bounds.low is not None and bounds.high is not None:
+            margins.append((bounds.value - bounds.low, bounds.high - bounds.value))
+    together = np.array(margins).swapaxes(0, 1) if len(margins) == repeats else None
     trials.add(np.array(estimates), together, values.mean(axis=0), _design_variance(plan, values))
 
 

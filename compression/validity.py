@@ -46,7 +46,7 @@ class Trials:
 
     Attributes:
         errors: (repeats, models) estimates less truth.
-        margins: (repeats, models) half widths of the intervals; None without.
+        margins: (2, repeats, models) how far intervals reach below and above the estimate; None without.
         design: (models,) variance in closed form; None without.
         srcc, plcc, signs: (repeats,) each.
     """
@@ -59,7 +59,7 @@ class Trials:
     signs: list[Floats] = field(default_factory=list)
 
     def add(self, estimates: Floats, margins: Floats | None, truth: Floats, design: Floats | None) -> None:
-        """The repeats of one split: (repeats, models) estimates and margins, (models,) truth and design variances."""
+        """The repeats of one split: (repeats, models) estimates with margins, (models,) truth and design variances."""
         self.errors.append(estimates - truth)
         self.margins.append(margins)
         self.design.append(design)
@@ -90,7 +90,10 @@ class Trials:
         known = self._margins()
         if known is None:
             return None
-        held = [np.abs(e) <= m + _ROUNDING for e, m in zip(self.errors, known, strict=True)]
+        held = [
+            (errors <= below + _ROUNDING) & (-errors <= above + _ROUNDING)
+            for errors, (below, above) in zip(self.errors, known, strict=True)
+        ]
         return float(np.mean([one.mean() for one in held]))
 
     @property

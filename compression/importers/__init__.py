@@ -47,5 +47,6 @@ def _knowing(path: Path) -> Entry[Importer]:
     if found:
         return found[0]
     known = ", ".join(entry.name for entry in IMPORTERS)
-    what = "holds nothing" if path.is_dir() else "is not"
-    raise BadPool(f"{path} {what} in a known format ({known}); name one with --format, or write it as Parquet or CSV")
+    if path.is_dir():
+        raise BadPool(f"{path} holds nothing in a known format ({known}); of a folder of Parquet or CSV name the files")
+    raise BadPool(f"{path} is not in a known format ({known}); name one with --format, or write it as Parquet or CSV")

@@ -31,6 +31,8 @@ class LongForm:
 
     def load(self, connection: duckdb.DuckDBPyConnection, path: Path, reading: Reading) -> None:
         """See `Importer.load`."""
+        if path.is_dir() and path.suffix.lower() not in _PARQUET:
+            raise BadPool(f"{path} is a folder; name the Parquet and CSV files in it, one by one")
         try:
             if path.suffix.lower() in _PARQUET:
                 source = connection.read_parquet(escape(str(path)), hive_partitioning=False)
@@ -44,7 +46,7 @@ class LongForm:
                 raise BadPool(f"{path}: {count} scores are no numbers, {example!r} for one; write numbers in [0, 1]")
             connection.execute(_FILL.format(**names), [reading.scale])
             rename(connection, path, reading)
-        except duckdb.Error as error:
+        except (duckdb.Error, OSError) as error:
             first_lines = " ".join(str(error).splitlines()[:2])
             kind = "Parquet" if path.suffix.lower() in _PARQUET else "CSV"
             raise BadPool(f"{path} cannot be read as {kind}, write it again ({first_lines})") from error

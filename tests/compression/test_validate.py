@@ -232,7 +232,7 @@ def test_try_out_adds_one_split(matrix, frame_of):
     plan = SAMPLERS["random"].load().plan(frame, 80, 0)
     trials = Trials()
     try_out(trials, plan, frame.values(scores[:, 12:]), (0, 0), 7)
-    assert [one.shape for one in (trials.errors[0], trials.margins[0], trials.design[0])] == [(7, 8), (7, 8), (8,)]
+    assert [one.shape for one in (trials.errors[0], trials.margins[0], trials.design[0])] == [(7, 8), (2, 7, 8), (8,)]
     truth = scores[:, 12:].mean(axis=0)
     drawn = plan.draw(np.random.default_rng([0, 0, 6])).units
     assert trials.errors[0][6] == pytest.approx(scores[drawn][:, 12:].mean(axis=0) - truth)

@@ -99,9 +99,9 @@ class TestTrials:
     def trials(self):
         """Two splits of two and one held-out models, two repeats each."""
         trials = Trials()
-        margins = np.array([[0.1, 0.05], [0.2, 0.3]])
+        margins = np.array([[[0.1, 0.05], [0.2, 0.3]]] * 2)
         trials.add(np.array([[0.4, 0.7], [0.6, 0.5]]), margins, np.array([0.5, 0.6]), np.array([0.01, 0.03]))
-        trials.add(np.array([[0.2], [0.6]]), np.array([[0.1], [0.1]]), np.array([0.5]), np.array([0.05]))
+        trials.add(np.array([[0.2], [0.6]]), np.array([[[0.1], [0.1]]] * 2), np.array([0.5]), np.array([0.05]))
         return trials
 
     def test_figures_by_hand(self, trials):
@@ -112,6 +112,13 @@ class TestTrials:
         assert trials.cic == pytest.approx((3 / 4 + 1 / 2) / 2)
         assert trials.bias == pytest.approx((0 + -0.1) / 2)
         assert trials.bias_error == pytest.approx(np.std([0, 0, -0.3, 0.1], ddof=1) / 2)
+
+    def test_an_interval_that_reaches_further_to_one_side(self):
+        trials = Trials()
+        below, above = np.full((2, 1), 0.3), np.full((2, 1), 0.05)
+        # The truth lies above the first estimate, beyond its interval, and below the second, within it.
+        trials.add(np.array([[0.4], [0.6]]), np.array([below, above]), np.array([0.5]), None)
+        assert (trials.cic, trials.moe) == (0.5, pytest.approx(0.175))
 
     def test_one_split_without_margins_or_closed_form_leaves_these_undefined(self, trials):
         trials.add(np.array([[0.5]]), None, np.array([0.5]), None)
