@@ -164,14 +164,11 @@ def _from_folder(folder: Path) -> tuple[Manifest, SubsetSample]:
     except ValidationError as error:
         raise DamagedSubset(f"{folder / MANIFEST_FILE} is no manifest: {first_problem(error)}") from error
     manifest = _unchanged(written, str(folder / MANIFEST_FILE))
-    try:
-        if sha256(data).hexdigest() != manifest.sample_sha256:
-            raise ValueError("its bytes are others")
-        return manifest, SubsetSample.read(data, manifest)
-    except ValueError as error:
+    if sha256(data).hexdigest() != manifest.sample_sha256:
         raise DamagedSubset(
-            f"{folder / SAMPLE_FILE} is not what the manifest says: {error}; take the files as select wrote them"
-        ) from error
+            f"{folder / SAMPLE_FILE} is not what the manifest says: its bytes are others; take both from select"
+        )
+    return manifest, SubsetSample.read(data, manifest)
 
 
 def _taken(name: str) -> SubsetExists:

@@ -336,12 +336,3 @@ def test_a_sample_is_read_as_it_was_written(sources, sampler):
         assert np.array_equal(getattr(again, name), getattr(subset.sample, name)), name
     assert again.write(subset.manifest) == subset.data
     assert again.questions(subset.manifest)[0] == ("b" + str(again.benchmark_of[0]), again.question_ids[0])
-
-
-def test_a_sample_of_another_manifest_is_refused(sources):
-    one, other = chosen(sources), chosen(sources, rate=0.1)
-    with pytest.raises(ValueError, match="questions are not those"):
-        SubsetSample.read(one.data, other.manifest)
-    strata = (one.manifest.strata[0].model_copy(update={"drawn": 1}), *one.manifest.strata[1:])
-    with pytest.raises(ValueError, match="units are not those"):
-        SubsetSample.read(one.data, one.manifest.model_copy(update={"strata": strata}))
