@@ -12,12 +12,12 @@ import numpy as np
 from compression.cost_line import Line
 from compression.curve_values import Curve, CurvePoint, Needed, Repeated, SamplerCurve
 from compression.design import Design
-from compression.families import families_of, told_families
+from compression.families import families_of
 from compression.frame import Frame, make_frame, share_to_size
 from compression.importers.base import BadPool
 from compression.matrix import Codes, Floats, ScoreMatrix
 from compression.samplers import DEFAULT_SAMPLER, SAMPLERS, Sampler
-from compression.splits import Split, random_splits
+from compression.splits import Split, facts_of, random_splits
 from compression.strata import clusters_kept
 from compression.survey import Estimate
 from compression.validate import RANDOM, Protocol, try_out
@@ -136,17 +136,8 @@ def curve(
         measured, trials = _over_grid(bench, grid, protocol.repeats, ticker)
         curves = _curves(bench, grid, measured, trials, moes)
     return Curve(
-        pool=matrix.pool,
+        **facts_of(matrix, codes, splits, protocol.repeats, protocol.seed),
         chosen=DEFAULT_SAMPLER if DEFAULT_SAMPLER in samplers else list(samplers)[-1],
-        questions=len(matrix),
-        models=len(matrix.models),
-        held_out=tuple(len(split.held_out) for split in splits),
-        splits=len(splits),
-        repeats=protocol.repeats,
-        seed=protocol.seed,
-        families=told_families(matrix, codes),
-        missing=matrix.missing,
-        merged=matrix.merged,
         one_percent=_one_percent(len(matrix)),
         answer_cost_usd=answer_cost_usd,
         samplers=curves,

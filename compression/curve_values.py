@@ -1,7 +1,7 @@
 """What a cost-benefit curve holds: margins by size for each sampler, repeats, knees, and sizes for margins."""
 
 from compression.cost_line import Line
-from compression.matrix import Missing
+from compression.splits import OnSplits
 from core.content import Frozen
 
 
@@ -80,7 +80,7 @@ class SamplerCurve(Frozen):
     needed: tuple[Needed, ...]
 
 
-class Curve(Frozen):
+class Curve(OnSplits):
     """The whole result.
 
     Attributes:
@@ -89,17 +89,7 @@ class Curve(Frozen):
         answer_cost_usd: What one answer of one model costs, if that was told.
     """
 
-    pool: str
     chosen: str
-    questions: int
-    models: int
-    held_out: tuple[int, ...]
-    splits: int
-    repeats: int
-    seed: int
-    families: tuple[tuple[str, ...], ...]
-    missing: Missing
-    merged: int
     one_percent: int
     answer_cost_usd: float | None
     samplers: tuple[SamplerCurve, ...]

@@ -1,12 +1,15 @@
 """Splits of a pool's models into sources and held-out ones, whole families at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from compression.families import told_families
 from compression.importers.base import BadPool
-from compression.matrix import Codes, ScoreMatrix
+from compression.matrix import Codes, Missing, ScoreMatrix
+from core.content import Frozen
 
 # Of the models: 8 of 20, as in UNO-Bench, appendix A.
 HELD_OUT = 0.4
@@ -18,6 +21,49 @@ class Split:
 
     sources: Codes
     held_out: Codes
+
+
+class OnSplits(Frozen):
+    """What a measurement on held-out models was made of.
+
+    Attributes:
+        pool: Its name.
+        questions, models: Of the pool, without what is left out.
+        held_out: Models in each random split.
+        splits: Random ones.
+        repeats: Draws in each.
+        seed: Of splits, strata and draws.
+        families: Of two models or more.
+        missing: What was missing in the pool.
+        merged: Rows that repeated another.
+    """
+
+    pool: str
+    questions: int
+    models: int
+    held_out: tuple[int, ...]
+    splits: int
+    repeats: int
+    seed: int
+    families: tuple[tuple[str, ...], ...]
+    missing: Missing
+    merged: int
+
+
+def facts_of(matrix: ScoreMatrix, families: Codes, splits: Sequence[Split], repeats: int, seed: int) -> dict[str, Any]:
+    """The fields of `OnSplits`."""
+    return {
+        "pool": matrix.pool,
+        "questions": len(matrix),
+        "models": len(matrix.models),
+        "held_out": tuple(len(split.held_out) for split in splits),
+        "splits": len(splits),
+        "repeats": repeats,
+        "seed": seed,
+        "families": told_families(matrix, families),
+        "missing": matrix.missing,
+        "merged": matrix.merged,
+    }
 
 
 def random_splits(

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from compression.bounds import Bounds, bounds_of_all
-from compression.families import families_of, told_families
+from compression.families import families_of
 from compression.frame import make_frame, share_to_size
-from compression.matrix import Floats, Missing, ScoreMatrix
+from compression.matrix import Floats, ScoreMatrix
 from compression.samplers import DEFAULT_SAMPLER, SAMPLERS, Plan, Sampler
-from compression.splits import HELD_OUT, Split, random_splits, weak_to_strong
+from compression.splits import HELD_OUT, OnSplits, Split, facts_of, random_splits, weak_to_strong
 from compression.strata import clusters_kept
 from compression.validity import Trials, mean_of_defined, spread_of_splits
 from core.content import Frozen
@@ -69,21 +69,11 @@ class Extrapolation(Frozen):
     cic: float | None
 
 
-class Validation(Frozen):
+class Validation(OnSplits):
     """The whole result; `default` is the sampler that `compress select` takes unless told otherwise."""
 
-    pool: str
     default: str
-    questions: int
-    models: int
     size: int
-    held_out: tuple[int, ...]
-    splits: int
-    repeats: int
-    seed: int
-    families: tuple[tuple[str, ...], ...]
-    missing: Missing
-    merged: int
     samplers: tuple[SamplerValidity, ...]
     weak_to_strong: tuple[Extrapolation, ...]
 
@@ -152,18 +142,9 @@ def validate(
                 try_out(into[name], plan, values, (protocol.seed, number), repeats)
                 ticker.advance()
     return Validation(
-        pool=matrix.pool,
+        **facts_of(matrix, codes, splits, protocol.repeats, protocol.seed),
         default=DEFAULT_SAMPLER,
-        questions=len(matrix),
-        models=len(matrix.models),
         size=wanted,
-        held_out=tuple(len(split.held_out) for split in splits),
-        splits=len(splits),
-        repeats=protocol.repeats,
-        seed=protocol.seed,
-        families=told_families(matrix, codes),
-        missing=matrix.missing,
-        merged=matrix.merged,
         samplers=tuple(_validity(name, samplers[name], one, splits) for name, one in trials.items()),
         weak_to_strong=tuple(_extrapolation(name, one) for name, one in forward.items()),
     )
