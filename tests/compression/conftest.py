@@ -1,5 +1,6 @@
 """Small pools with known laws: makers, given as fixtures, for no test file imports another."""
 
+import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from compression.frame import Frame, make_frame
 from compression.matrix import Missing, MissingRule, ScoreMatrix
+from core.provenance import describe_environment
 
 
 def _latent_scores(
@@ -105,3 +107,11 @@ def all_samples() -> Callable[..., list]:
         return [design.draw(Chosen(sum(parts, ()), len(design.labels))) for parts in product(*choices)]
 
     return every
+
+
+@pytest.fixture(scope="module")
+def environment_once():
+    """What is installed does not change: asking for it takes longer than a selection."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("compression.select.describe_environment", functools.cache(describe_environment))
+        yield

@@ -1,6 +1,5 @@
 """Selecting subsets: floors, groups, fixed questions, the manifest, extension."""
 
-import functools
 from collections import Counter
 from dataclasses import replace
 
@@ -14,21 +13,12 @@ from compression.samplers import SAMPLERS
 from compression.select import Selection, extend, select, selection_of
 from compression.subset import Manifest, SubsetSample
 from core.errors import UnknownName
-from core.provenance import describe_environment
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = [pytest.mark.filterwarnings("error"), pytest.mark.usefixtures("environment_once")]
 
 BENCHMARKS = np.repeat([0, 1, 2], [20, 100, 180])
 ABILITIES = ("seeing", "hearing", "both", "", "seeing")
 STRATIFIED = [entry.name for entry in SAMPLERS if entry.load().has_interval]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def environment_once():
-    """What is installed does not change: asking for it takes longer than a selection."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("compression.select.describe_environment", functools.cache(describe_environment))
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Subsets: weights, estimates with their intervals over many draws, and files."""
 
-import functools
 import math
 from dataclasses import replace
 
@@ -14,23 +13,14 @@ from compression.importers.base import BadPool
 from compression.samplers import SAMPLERS
 from compression.select import Selection, select
 from compression.subset import Interval, SubsetSample, draw_sample, estimate
-from core.provenance import describe_environment
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = [pytest.mark.filterwarnings("error"), pytest.mark.usefixtures("environment_once")]
 
 BENCHMARKS = np.repeat([0, 1, 2, 3], [30, 120, 200, 250])
 # 60 groups of three questions, most of them of two benchmarks.
 GROUPS = [f"g{place % 60}" if place < 180 else None for place in range(600)]
 SOURCES, HELD_OUT = np.arange(0, 14, 2), np.arange(1, 14, 2)
 STRATIFIED = ("random", "random+greg", "benchmark", "cghs", "fused", "neyman", "fused+greg", "neyman+greg", "adaptive")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def environment_once():
-    """What is installed does not change: asking for it takes longer than a selection."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("compression.select.describe_environment", functools.cache(describe_environment))
-        yield
 
 
 @pytest.fixture(scope="module")
