@@ -470,7 +470,9 @@ def test_a_table_is_stored_at_once_with_its_run_and_moment(store, clock, form):
     table = scores(3)
     given = {"table": table, "reader": table.to_reader(2), "other order": table.select(table.schema.names[::-1])}[form]
     assert store.add_table("pool_score", "r", given, clock) == 3
-    assert view(store, "pool_score") == [("p", "b", f"q{number}", "m", None, 0.5, "r", clock.now) for number in range(3)]
+    assert view(store, "pool_score") == [
+        ("p", "b", f"q{number}", "m", None, 0.5, "r", clock.now) for number in range(3)
+    ]
     assert len(store.files("pool_score")) == 1
     assert not store.journal_folder.exists()
 
@@ -490,7 +492,10 @@ def test_of_two_tables_of_one_run_the_later_counts(store, clock):
         (lambda table: table.append_column("model", table["model"]), "is there twice"),
         (lambda table: table.set_column(5, "score", pa.array([1.0, 0.0])), "score is double, not float"),
         (lambda table: table.set_column(2, "question_id", pa.array([1, 2])), "question_id is int64, not string"),
-        (lambda table: table.set_column(2, "question_id", pa.array(["q", None])), "question_id, which tells rows apart"),
+        (
+            lambda table: table.set_column(2, "question_id", pa.array(["q", None])),
+            "question_id, which tells rows apart",
+        ),
         (lambda table: table.set_column(5, "score", pa.array([1, float("nan")], pa.float32())), "no finite number"),
         (lambda table: table.set_column(5, "score", pa.array([1, float("inf")], pa.float32())), "no finite number"),
     ],
