@@ -86,8 +86,8 @@ class Design:
         """What an estimate needs of these drawn units, in the order of their strata."""
         if not self.regression or self._ridge is None:
             return Survey(self.sizes, self.draws)
-        predictors = self.frame.predictors
-        return Survey(self.sizes, self.draws, Regression(predictors[units], predictors.mean(axis=0), self._ridge))
+        known = Regression(self.frame.predictors[units], self.frame.predictor_means, self._ridge)
+        return Survey(self.sizes, self.draws, known)
 
     def design_variance(self, values: Floats) -> Floats:
         """(models,) the variance that estimates have over all samples, from the (units, models) values of all units.

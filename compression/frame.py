@@ -80,6 +80,11 @@ class Frame:
             return np.asarray(means * self.sizes[:, None] * scale)
         return np.column_stack([means * self.sizes[:, None], self.sizes]) * scale
 
+    @cached_property
+    def predictor_means(self) -> Floats:
+        """(predictors,) over all units."""
+        return np.asarray(self.predictors.mean(axis=0))
+
     def unit_sums(self, scores: NDArray[np.floating]) -> Floats:
         """(units, models) sums over each unit's questions of (questions, models) scores."""
         if len(self) == self.question_count and np.array_equal(self.unit_of, np.arange(len(self))):

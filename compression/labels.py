@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from glob import escape
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compression.importers.base import BadPool
-from compression.importers.long import read_csv
+from compression.importers.long import read_table
 from compression.matrix import ScoreMatrix
 
 _KEYS = ("benchmark", "question_id")
@@ -68,10 +67,7 @@ def read_labels(file: Path, matrix: ScoreMatrix) -> Labels:
 def _rows(file: Path) -> list[dict[str, Any]]:
     try:
         with duckdb.connect() as connection:
-            if file.suffix.lower() in {".parquet", ".pq"}:
-                found = connection.read_parquet(escape(str(file)), hive_partitioning=False)
-            else:
-                found = read_csv(connection, file)
+            found = read_table(connection, file)
             names = ('"' + name.replace('"', '""') + '"' for name in found.columns)
             text = ", ".join(f"{name}::VARCHAR AS {name}" for name in names)
             rows: list[dict[str, Any]] = found.project(text).to_arrow_table().to_pylist()

@@ -148,8 +148,7 @@ def _load_stored(connection: duckdb.DuckDBPyConnection, workspace: Workspace, na
 
 def _number(connection: duckdb.DuckDBPyConnection, named: str, reading: Reading) -> int:
     connection.execute("ALTER TABLE raw RENAME TO pool")
-    for statement in duckdb.extract_statements(load_sql("compression.sql", "codes.sql")):
-        connection.execute(statement)
+    connection.execute(load_sql("compression.sql", "codes.sql"))
     _check_families(connection, named)
     connection.execute("DROP TABLE pool")
     return _merge(connection, named, reading)

@@ -99,8 +99,7 @@ def import_pool(
         loaded = load_files(connection, files, reading)
         _load_pool(connection, workspace, name)
         _tell_families(connection, families or {})
-        for statement in duckdb.extract_statements(load_sql("compression.sql", "pool_news.sql")):
-            connection.execute(statement)
+        connection.execute(load_sql("compression.sql", "pool_news.sql"))
         imported = _counted(connection, name, files, loaded)
         if not replace:
             _refuse_others(connection, imported)

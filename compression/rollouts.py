@@ -256,10 +256,7 @@ def _read(connection: duckdb.DuckDBPyConnection, path: Path, thinning: Thinning)
     if set(needed) - given.fields:
         raise BadTrainingFile(f"{path} has no column {names[rule.value]!r}, and --alike-by {rule.value} needs it")
     more = "".join(f", {name}" for name in needed)
-    for statement in duckdb.extract_statements(
-        load_sql("compression.sql", "training_rollouts.sql").format(fields=more)
-    ):
-        connection.execute(statement)
+    connection.execute(load_sql("compression.sql", "training_rollouts.sql").format(fields=more))
     for name in needed:
         count, line = connection.execute(_LACKING.format(field=name)).fetchone() or (0, 0)
         if count:

@@ -236,8 +236,7 @@ def read_samples(path: Path, kind: Kind, columns: Mapping[str, str]) -> Samples:
 
 def make_cells(connection: duckdb.DuckDBPyConnection, source: str) -> None:
     """Make the tables `sample`, `source` and `cell` of `given`; `source` is SQL of a row's source."""
-    for statement in duckdb.extract_statements(load_sql("compression.sql", "training_cells.sql").format(source=source)):
-        connection.execute(statement)
+    connection.execute(load_sql("compression.sql", "training_cells.sql").format(source=source))
 
 
 def values_of(connection: duckdb.DuckDBPyConnection, kind: Kind, samples: int) -> Floats:

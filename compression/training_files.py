@@ -14,14 +14,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from compression.importers.long import read_csv
+from compression.importers.long import DELIMITED, PARQUET, read_csv
 from core.errors import InterplayError
 from warehouse.analytics import load_sql
 
 Mask = NDArray[np.bool_]
 
-PARQUET = {".parquet", ".pq"}
-DELIMITED = {".csv", ".tsv"}
 JSON_LINES = {".jsonl", ".ndjson"}
 _WRITTEN_AS = {
     **dict.fromkeys(PARQUET, "FORMAT parquet"),

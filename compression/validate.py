@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compression.bounds import Bounds, bounds_of_all
+from compression.design import Design
 from compression.families import families_of
 from compression.frame import make_frame, share_to_size
 from compression.matrix import Floats, ScoreMatrix
@@ -173,8 +174,6 @@ def try_out(trials: Trials, plan: Plan, values: Floats, seeds: tuple[int, int], 
 
 
 def _design_variance(plan: Plan, values: Floats) -> Floats | None:
-    from compression.design import Design
-
     return plan.design_variance(values) if isinstance(plan, Design) else None
 
 

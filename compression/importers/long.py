@@ -8,8 +8,8 @@ import duckdb
 from compression.importers.base import RAW_TABLE, BadPool, Reading
 from compression.importers.rows import rename
 
-_PARQUET = {".parquet", ".pq"}
-_DELIMITED = {".csv", ".tsv"}
+PARQUET = {".parquet", ".pq"}
+DELIMITED = {".csv", ".tsv"}
 _NEEDED = ("question_id", "model", "score")
 _FILL = """
 INSERT INTO raw
@@ -27,17 +27,14 @@ class LongForm:
 
     def knows(self, path: Path) -> bool:
         """By its ending."""
-        return path.suffix.lower() in _PARQUET | _DELIMITED
+        return path.suffix.lower() in PARQUET | DELIMITED
 
     def load(self, connection: duckdb.DuckDBPyConnection, path: Path, reading: Reading) -> None:
         """See `Importer.load`."""
-        if path.is_dir() and path.suffix.lower() not in _PARQUET:
+        if path.is_dir() and path.suffix.lower() not in PARQUET:
             raise BadPool(f"{path} is a folder; name the Parquet and CSV files in it, one by one")
         try:
-            if path.suffix.lower() in _PARQUET:
-                source = connection.read_parquet(escape(str(path)), hive_partitioning=False)
-            else:
-                source = read_csv(connection, path)
+            source = read_table(connection, path)
             names = self._names(path, source.columns, reading)
             source.create_view("source", replace=True)
             connection.execute(RAW_TABLE)
@@ -48,7 +45,7 @@ class LongForm:
             rename(connection, path, reading)
         except (duckdb.Error, OSError) as error:
             first_lines = " ".join(str(error).splitlines()[:2])
-            kind = "Parquet" if path.suffix.lower() in _PARQUET else "CSV"
+            kind = "Parquet" if path.suffix.lower() in PARQUET else "CSV"
             raise BadPool(f"{path} cannot be read as {kind}, write it again ({first_lines})") from error
 
     def _names(self, path: Path, columns: list[str], reading: Reading) -> dict[str, str]:
@@ -70,6 +67,13 @@ class LongForm:
             if wanted[name].casefold() not in there:
                 quoted[name] = "NULL" if value is None else "'" + value.replace("'", "''") + "'"
         return quoted
+
+
+def read_table(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
+    """A Parquet file by its ending, else a CSV or TSV file (`read_csv`)."""
+    if path.suffix.lower() in PARQUET:
+        return connection.read_parquet(escape(str(path)), hive_partitioning=False)
+    return read_csv(connection, path)
 
 
 def read_csv(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
