@@ -8,7 +8,7 @@ import numpy as np
 from compression.allocate import allocate
 from compression.frame import Frame
 from compression.matrix import Codes, Floats
-from compression.strata import stratum_sums
+from compression.strata import centred, stratum_sums
 from compression.survey import Estimate, Regression, Survey, solve_ridge
 
 # More effective predictors than this share of the draws, and intervals come out too narrow.
@@ -97,11 +97,11 @@ class Design:
         """
         cost = 1.0
         if self.regression and self._ridge is not None:
-            centred = self._centred(self.frame.predictors)
+            predictors = centred(self.frame.predictors, self.labels)
             share = self.size / len(self.frame)
-            gram = centred.T @ centred * share
-            slopes = solve_ridge(gram, self._ridge, centred.T @ self._centred(values) * share)
-            values = values - centred @ slopes
+            gram = predictors.T @ predictors * share
+            slopes = solve_ridge(gram, self._ridge, predictors.T @ centred(values, self.labels) * share)
+            values = values - predictors @ slopes
             effective = float(np.trace(solve_ridge(gram, self._ridge, gram)))
             cost = 1 + effective / max(1.0, self.size - len(self.draws))
         return stratified_variance(values, self.labels, self.draws) * cost
@@ -112,14 +112,10 @@ class Design:
         most = self.size * _PREDICTORS_A_DRAW
         if most < 1:
             return None
-        centred = self._centred(self.frame.predictors)
-        gram = centred.T @ centred
+        predictors = centred(self.frame.predictors, self.labels)
+        gram = predictors.T @ predictors
         eigenvalues = np.maximum(np.linalg.eigvalsh(gram), 0) * (self.size / len(self.frame))
         return max(_prior_strength(gram, len(self.frame)), _strength_for(eigenvalues, most))
-
-    def _centred(self, values: Floats) -> Floats:
-        """(units, columns) less the mean of their stratum."""
-        return np.asarray(values - (stratum_sums(values, self.labels) / self.sizes[:, None])[self.labels])
 
 
 def first_of_each(order: Codes, sizes: Codes, draws: Codes) -> Codes:
@@ -164,14 +160,12 @@ def _strength_for(eigenvalues: Floats, most: float) -> float:
 def stratified_variance(values: Floats, labels: Codes, draws: Codes) -> Floats:
     """(models,) variance of stratified means over all samples (Cochran 1977, theorem 5.3); (units, models) values."""
     counts = np.bincount(labels, minlength=len(draws)).astype(np.float64)
-    means = stratum_sums(values, labels) / counts[:, None]
-    variances = stratum_sums(np.square(values - means[labels]), labels) / np.maximum(counts - 1, 1)[:, None]
+    variances = stratum_sums(np.square(centred(values, labels)), labels) / np.maximum(counts - 1, 1)[:, None]
     return np.asarray((np.square(counts / counts.sum()) * (1 - draws / counts) / draws) @ variances)
 
 
 def pooled_variances(frame: Frame, units: Codes, strata: Codes) -> Floats:
     """(strata,) variance of source values of some units within each of their strata, on average over the sources."""
     counts = np.bincount(strata).astype(np.float64)
-    values = (frame.sources * frame.sizes[:, None])[units]
-    centred = values - (stratum_sums(values, strata) / counts[:, None])[strata]
-    return np.asarray(stratum_sums(np.square(centred), strata).mean(axis=1) / np.maximum(counts - 1, 1))
+    values = centred((frame.sources * frame.sizes[:, None])[units], strata)
+    return np.asarray(stratum_sums(np.square(values), strata).mean(axis=1) / np.maximum(counts - 1, 1))

@@ -79,6 +79,11 @@ def stratum_sums(values: Floats, labels: Codes) -> Floats:
     return np.asarray(np.add.reduceat(values[order], starts, axis=0))
 
 
+def centred(values: Floats, labels: Codes) -> Floats:
+    """(units, models) values less the mean of their stratum."""
+    return np.asarray(values - (stratum_sums(values, labels) / np.bincount(labels)[:, None])[labels])
+
+
 def cluster(features: Floats, patterns: Codes, count: int, seed: int) -> Codes:
     """(rows,) labels by scikit-learn's K-means++, from 0 without a gap, the same however many threads there are.
 
