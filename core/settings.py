@@ -47,6 +47,12 @@ class Settings(BaseSettings):
         originals: Whether the bytes as received are kept sealed, or dropped once a stripped working copy exists.
         max_file_bytes: Largest file that ingest reads.
         max_duration_s: Longest audio or video that ingest accepts, in seconds.
+        asr_model: faster-whisper's name of a model (fetched from the hub), or a folder that holds one.
+        diarization_model: Hub id, or folder or file, of a pyannote pipeline; None means the lighter way without one.
+        clip_model: open_clip's `ARCHITECTURE/PRETRAINED`; the second part is a tag (fetched from the hub) or a file.
+        text_model: sentence-transformers' name of a model (fetched from the hub), or a folder that holds one.
+        languages: What is spoken or written in other languages than these (primary subtags) is dropped; () takes all.
+        allowed_licences: Licences that a release may publish beside those known as open.
         models: Tables `[models.NAME]` that evaluation reads: provider, family, arguments, generate.
     """
 
@@ -60,6 +66,12 @@ class Settings(BaseSettings):
     originals: Literal["sealed", "dropped"] = "sealed"
     max_file_bytes: int = Field(default=2 * 1024**3, gt=0)
     max_duration_s: float = Field(default=4 * 3600.0, gt=0)
+    asr_model: str = "small"
+    diarization_model: str | None = None
+    clip_model: str = "ViT-B-32/laion2b_s34b_b79k"
+    text_model: str = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
+    languages: tuple[str, ...] = ()
+    allowed_licences: tuple[str, ...] = ()
     models: dict[str, dict[str, Any]] = {}
 
     @classmethod

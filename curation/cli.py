@@ -25,6 +25,7 @@ from curation.materials import (
     sound_of,
     sources_of,
 )
+from curation.tagging.tags import tags_of, texts_of
 from warehouse import events
 from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
 from warehouse.tables import DuplicateLink, Material, MaterialSource, MaterialState
@@ -206,7 +207,6 @@ def _material_document(material: Material) -> dict[str, Any]:
         "parent_id": material.parent_id,
         "parent_offset_s": material.parent_offset_s,
         "original_kept": material.original_kept,
-        "tags": material.tags,
         "audio_type": material.audio_type,
         "audio_content": material.audio_content,
         "audio_content_by": material.audio_content_by,
@@ -218,6 +218,7 @@ def _full_document(session: Session, material: Material) -> dict[str, Any]:
     sound = sound_of(session, material)
     return _material_document(material) | {
         "run_id": material.run_id,
+        "tags": texts_of(tags_of(session, [material.id])[material.id]),
         "sound_id": sound.id if sound else None,
         "measures": material.measures,
         "sources": [

@@ -10,6 +10,7 @@ from core.ids import Clock, utc_now
 from curation.entries import Claims, Entry, Rejected
 from curation.examine import Examination, Examined
 from curation.materials import sound_of
+from curation.tagging.tags import PEOPLE, Tag, say
 from warehouse import events
 from warehouse.caption_texts import BY_PEOPLE
 from warehouse.tables import IngestFailure, Material, MaterialSource, MaterialState
@@ -126,10 +127,10 @@ class Shelver:
         self._tell(material, "add_source", origin=origin, **changed)
 
     def _add_content(self, material: Material, content: str | None, claims: Claims) -> None:
-        """Tags are joined; a description or a type is taken only where there is none, for people may have edited it."""
+        """Tags are added; a description or a type is taken only where there is none, for people may have edited it."""
         changed: dict[str, Any] = {}
-        if fresh := [tag for tag in dict.fromkeys(claims.tags) if tag not in material.tags]:
-            changed["tags"] = [*material.tags, *fresh]
+        for tag in claims.tags:
+            say(self.session, material, Tag.parse(tag), PEOPLE, clock=self.clock)
         if content is not None and material.audio_content is None:
             changed |= {"audio_content": content, "audio_content_by": BY_PEOPLE}
         if claims.audio_type is not None and material.audio_type is None and material.modality == "audio":

@@ -101,6 +101,13 @@ class BlobStore:
         if digest.hexdigest() != sha256:
             raise DamagedBlob(f"blob {sha256} in {self.url} is damaged; delete that file and ingest it again")
 
+    def remove(self, sha256: str) -> bool:
+        """Delete stored bytes for good, as a withdrawal asks for; whether there were any."""
+        if not self.exists(sha256):
+            return False
+        self._fs.rm_file(self._place(sha256))
+        return True
+
     def _place(self, sha256: str) -> str:
         if _SHA256.fullmatch(sha256) is None:  # whatever a request names, no path may leave the store
             raise MissingBlob(f"{sha256!r} is not a sha256 in hex, so no blob has that name; correct it")

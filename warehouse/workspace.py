@@ -18,6 +18,10 @@ _PROJECT_TEXT = """\
 # facts_url = "s3://BUCKET/facts"                         # default: facts/ in this folder
 # executor = "local"                                      # local, threads, ray or dask
 # originals = "sealed"                                    # or "dropped": keep only the stripped working copies
+# asr_model = "small"                                     # faster-whisper: a name, or a folder
+# diarization_model = "pyannote/speaker-diarization-3.1"  # pyannote: a hub id, or a folder; none is the lighter way
+# clip_model = "ViT-B-32/laion2b_s34b_b79k"               # open_clip: ARCHITECTURE/TAG, or ARCHITECTURE/FILE
+# text_model = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"  # or a folder
 
 # Models by a name of your own; any Inspect AI provider works, with its arguments.
 # [models.gemini]

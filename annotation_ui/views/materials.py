@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, String, TableValuedAlias, column, literal, true
+from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, func, select
 
 from annotation_ui import labels
@@ -12,7 +12,8 @@ from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.views.formats import searched, short_facts, source_title
 from annotation_ui.words import Words
 from core.content import Modality
-from warehouse.tables import DuplicateLink, Material, MaterialSource, MaterialState
+from curation.tagging.tags import counts, tags_of
+from warehouse.tables import DuplicateLink, Material, MaterialSource, MaterialState, MaterialTag
 
 PAGE_SIZE = 24
 TAGS_OFFERED = 200
@@ -79,7 +80,7 @@ def materials_page(
         NotAllowed: The person may not see the library.
     """
     require(who, Permission.SEE_LIBRARY)
-    conditions = _conditions(session, query)
+    conditions = _conditions(query)
     total = session.exec(select(func.count()).select_from(Material).where(*conditions)).one()
     library_size = session.exec(select(func.count()).select_from(Material)).one()
     page_count = max(1, -(-total // PAGE_SIZE))
@@ -105,7 +106,8 @@ def cards_of(session: Session, who: Principal, rows: Sequence[Material], links: 
     first, second = col(DuplicateLink.first_id), col(DuplicateLink.second_id)
     pairs = session.exec(select(DuplicateLink).where(first.in_(ids) | second.in_(ids))).all()
     doubled = {end for pair in pairs for end in (pair.first_id, pair.second_id)}
-    return [_card(row, sources.get(row.id, []), row.id in doubled, who, links, t) for row in rows]
+    tags = tags_of(session, ids)
+    return [_card(row, sources.get(row.id, []), tags[row.id], row.id in doubled, who, links, t) for row in rows]
 
 
 def facets(session: Session) -> Facets:
@@ -125,7 +127,7 @@ def facets(session: Session) -> Facets:
     )
 
 
-def _conditions(session: Session, query: MaterialQuery) -> list[ColumnElement[bool]]:
+def _conditions(query: MaterialQuery) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = []
     if query.modality is not None:
         found.append(col(Material.modality) == query.modality.value)
@@ -134,9 +136,8 @@ def _conditions(session: Session, query: MaterialQuery) -> list[ColumnElement[bo
     sources = select(MaterialSource.material_id)
     if query.licence is not None:
         found.append(col(Material.id).in_(sources.where(MaterialSource.licence == query.licence)))
-    tag = _each_tag(session)
     if query.tag is not None:
-        found.append(_has_tag(tag, tag.c.value == query.tag))
+        found.append(_tagged(col(MaterialTag.value) == query.tag))
     if text := searched(query.text):
         named = sources.where(
             col(MaterialSource.origin).icontains(text, autoescape=True)
@@ -146,33 +147,30 @@ def _conditions(session: Session, query: MaterialQuery) -> list[ColumnElement[bo
         found.append(
             col(Material.id).in_(named)
             | col(Material.audio_content).icontains(text, autoescape=True)
-            | _has_tag(tag, tag.c.value.icontains(text, autoescape=True))
+            | _tagged(col(MaterialTag.value).icontains(text, autoescape=True))
             | col(Material.sha256).startswith(text.lower(), autoescape=True)
         )
     return found
 
 
 def _tags(session: Session) -> list[tuple[str, int]]:
-    tag, number = _each_tag(session), func.count()
-    query = select(tag.c.value, number).select_from(Material).join(tag, true()).group_by(tag.c.value)
-    return [
-        (name, count) for name, count in session.exec(query.order_by(number.desc(), tag.c.value).limit(TAGS_OFFERED))
-    ]
+    number = func.count(func.distinct(MaterialTag.material_id))
+    query = select(MaterialTag.value, number).where(counts()).group_by(col(MaterialTag.value))
+    return list(session.exec(query.order_by(number.desc(), col(MaterialTag.value)).limit(TAGS_OFFERED)))
 
 
-def _each_tag(session: Session) -> TableValuedAlias:
-    """The tags of a material as rows; SQLite and PostgreSQL call the same thing by two names."""
-    sqlite = session.get_bind().dialect.name == "sqlite"
-    unnest = func.json_each if sqlite else func.json_array_elements_text
-    return unnest(Material.tags).table_valued(column("value", String), name="tag")
-
-
-def _has_tag(tag: TableValuedAlias, condition: ColumnElement[bool]) -> ColumnElement[bool]:
-    return select(literal(1)).select_from(tag).where(condition).correlate(Material).exists()
+def _tagged(condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    return col(Material.id).in_(select(MaterialTag.material_id).where(counts(), condition))
 
 
 def _card(
-    row: Material, sources: Sequence[MaterialSource], doubled: bool, who: Principal, links: MediaLinks, t: Words
+    row: Material,
+    sources: Sequence[MaterialSource],
+    tags: Sequence[MaterialTag],
+    doubled: bool,
+    who: Principal,
+    links: MediaLinks,
+    t: Words,
 ) -> Card:
     media = row.media_ref
     return Card(
@@ -184,7 +182,7 @@ def _card(
         modality_label=t(labels.MODALITIES[media.modality]),
         facts=short_facts(media),
         licence=next((source.licence for source in sources if source.licence), ""),
-        tags=row.tags,
+        tags=[tag.value for tag in tags],
         drop_reason=labels.drop_reason(t, row.drop_reason) if row.drop_reason else None,
         has_duplicates=doubled,
         # Who withdrew it wants it seen no more; that it was there stays known.

@@ -14,6 +14,7 @@ from core.content import MediaRef, Modality, parse_prompt
 from core.question import AnswerKey, Choice, Question, QuestionKind, Step
 from core.settings import Project
 from curation.materials import Overrule, overrule
+from curation.tagging.tags import PEOPLE, Tag, say
 from warehouse.items import Draft, create_item, revise_item
 from warehouse.lifecycle import Action, Advance, advance
 from warehouse.runs import open_run
@@ -123,7 +124,6 @@ class Seeder:
             sha256=sha256,
             media=media.model_dump(mode="json"),
             modality=modality.value,
-            tags=list(tags),
             state=state,
             drop_reason=drop_reason,
             parent_id=parent,
@@ -134,6 +134,8 @@ class Seeder:
         with self.workspace.database.session() as session:
             session.add(row)
             session.flush()
+            for tag in tags:
+                say(session, row, Tag.parse(tag), PEOPLE, clock=self.clock)
             session.add(
                 MaterialSource(
                     material_id=row.id,

@@ -35,7 +35,7 @@ def test_models_are_tables(root):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("datbase_url = 'x'", "unknown setting 'datbase_url'; known: blobs_url, database_url"),
+        ("datbase_url = 'x'", "unknown setting 'datbase_url'; known: allowed_licences, asr_model, blobs_url"),
         ("workers = 'many'", "workers: Input should be a valid integer"),
         ("workers = -1", "workers: Input should be greater than or equal to 0"),
         ("executor = 'slurm'", "executor: Input should be 'local', 'threads', 'ray' or 'dask'"),

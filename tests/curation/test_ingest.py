@@ -296,8 +296,9 @@ def test_manifest_claims_reach_source_material_and_sound(tmp_path, project, medi
     (video,), (sound,) = (call("list", "--modality", kind, project=project) for kind in ("video", "audio"))
     assert (video["audio_content"], video["audio_type"]) == ("A ball.", None)
     assert (sound["audio_content"], sound["audio_content_by"], sound["audio_type"]) == ("La.", "human", "speech")
-    assert video["tags"] == sound["tags"] == ["city", "rain"]
-    (source,) = call("show", video["id"], project=project)["sources"]
+    shown = [call("show", one["id"], project=project) for one in (video, sound)]
+    assert [one["tags"] for one in shown] == [["city", "rain"]] * 2
+    (source,) = shown[0]["sources"]
     assert (source["author"], source["licence"]) == ("Ann", "CC0-1.0")
     row["author"] = "Anne"
     manifest.write_text(json.dumps(row))

@@ -4,16 +4,24 @@ from warehouse.tables.audit import AuditAnswer, AuditFinding, AuditItem, AuditSa
 from warehouse.tables.caption import Caption, CaptionKind, CaptionState
 from warehouse.tables.item import Decision, Item, ItemRevision, ItemState, RevisionMedia, Verdict
 from warehouse.tables.material import (
-    Consent,
-    Contributor,
     DuplicateLink,
     IngestFailure,
     Material,
     MaterialSource,
     MaterialState,
-    Recording,
+    MaterialTag,
+    MaterialWork,
     Segment,
 )
+from warehouse.tables.public import (
+    ContaminationCheck,
+    ContaminationMatch,
+    Privatization,
+    PrivatizationState,
+    PublicQuestion,
+    QuestionSet,
+)
+from warehouse.tables.recording import Consent, ConsentText, Contributor, Recording, Script
 from warehouse.tables.release import AssetPack, Release, ReleaseItem, ReleaseState, Subset
 from warehouse.tables.review import GoldItem, Review
 from warehouse.tables.work import Assignment, AssignmentState, Event, Run, RunStatus, User
@@ -31,6 +39,9 @@ __all__ = [
     "CaptionState",
     "Certificate",
     "Consent",
+    "ConsentText",
+    "ContaminationCheck",
+    "ContaminationMatch",
     "Contributor",
     "Decision",
     "DuplicateLink",
@@ -43,6 +54,12 @@ __all__ = [
     "Material",
     "MaterialSource",
     "MaterialState",
+    "MaterialTag",
+    "MaterialWork",
+    "Privatization",
+    "PrivatizationState",
+    "PublicQuestion",
+    "QuestionSet",
     "Recording",
     "Release",
     "ReleaseItem",
@@ -51,6 +68,7 @@ __all__ = [
     "RevisionMedia",
     "Run",
     "RunStatus",
+    "Script",
     "Segment",
     "Subset",
     "User",

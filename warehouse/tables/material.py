@@ -1,13 +1,13 @@
-"""The material library: media, where it came from, what is in it, who gave it."""
+"""The material library: media, where it came from, what is in it, what was done with it."""
 
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlmodel import Field, SQLModel, UniqueConstraint
+from sqlmodel import Field, Index, SQLModel, UniqueConstraint
 
 from core.content import MediaRef
-from warehouse.tables.base import enum_column, id_column, json_column, moment_column, optional_moment_column
+from warehouse.tables.base import enum_column, id_column, json_column, moment_column
 
 
 class MaterialState(StrEnum):
@@ -41,7 +41,6 @@ class Material(SQLModel, table=True):
     drop_measure: str | None = None
     measures: dict[str, Any] = json_column(dict)
     looks: dict[str, Any] = json_column(dict)
-    tags: list[str] = json_column(list)
     audio_type: str | None = Field(default=None, max_length=16)
     audio_content: str | None = None
     audio_content_by: str | None = None
@@ -100,7 +99,10 @@ class DuplicateLink(SQLModel, table=True):
 
 
 class Segment(SQLModel, table=True):
-    """A stretch of speech in a material: who said what, when. Times in seconds from the material's start."""
+    """A stretch of speech in a material: who said what, when. Times in seconds from the material's start.
+
+    `words` are `{"text", "start_s", "end_s", "probability"}` in order, where the model tells them.
+    """
 
     __tablename__ = "segment"
 
@@ -111,51 +113,51 @@ class Segment(SQLModel, table=True):
     speaker: str | None = Field(default=None, max_length=32)
     text: str | None = None
     language: str | None = Field(default=None, max_length=16)
-    made_by: str = Field(max_length=64, description="name@version of the model, or a user id")
+    words: list[dict[str, Any]] = json_column(list)
+    made_by: str = Field(max_length=128, description="name@version of the model, or a user's name")
     run_id: str = Field(foreign_key="run.id")
 
 
-class Contributor(SQLModel, table=True):
-    """Somebody who gave recordings, under a pseudonym, with coarse facts only."""
+class MaterialTag(SQLModel, table=True):
+    """What somebody or some model says of a material under a facet (theme, subject, event, scene, style, free).
 
-    __tablename__ = "contributor"
+    `author` is a user's name, or `name@version` of a model; `holds` is False where a person says that a tag is wrong.
+    What people say wins over what models say; both are kept.
+    """
+
+    __tablename__ = "material_tag"
+    __table_args__ = (
+        UniqueConstraint("material_id", "facet", "value", "author"),
+        Index("tag_values", "facet", "value"),
+    )
 
     id: str = id_column()
-    pseudonym: str = Field(max_length=64, unique=True)
-    dialect: str | None = Field(default=None, max_length=64)
-    age_band: str | None = Field(default=None, max_length=16)
-    gender: str | None = Field(default=None, max_length=16)
+    material_id: str = Field(foreign_key="material.id", index=True)
+    facet: str = Field(max_length=16)
+    value: str = Field(max_length=128)
+    by_person: bool
+    holds: bool = True
+    score: float | None = None
+    author: str = Field(max_length=128)
+    run_id: str | None = Field(default=None, foreign_key="run.id")
     created_at: datetime = moment_column()
 
 
-class Consent(SQLModel, table=True):
-    """What a contributor agreed to, in which words, until when; a withdrawal is a moment, never a deletion."""
+class MaterialWork(SQLModel, table=True):
+    """Machine work that was done on a material, or failed: each kind of work by each maker once.
 
-    __tablename__ = "consent"
+    `work` is what was done ('transcribe', 'tag', 'embed'), `maker` the fingerprint of what did it. `failure` says in
+    words what went wrong, None where nothing did; `result` are the few facts that have no table of their own.
+    """
 
-    id: str = id_column()
-    contributor_id: str = Field(foreign_key="contributor.id", index=True)
-    text_version: str = Field(max_length=32)
-    scope: list[str] = json_column(list)
-    given_at: datetime = moment_column()
-    expires_at: datetime | None = optional_moment_column()
-    withdrawn_at: datetime | None = optional_moment_column()
-
-
-class Recording(SQLModel, table=True):
-    """A contributor's take of a script."""
-
-    __tablename__ = "recording"
+    __tablename__ = "material_work"
+    __table_args__ = (UniqueConstraint("material_id", "work", "maker"),)
 
     id: str = id_column()
-    contributor_id: str = Field(foreign_key="contributor.id", index=True)
-    consent_id: str = Field(foreign_key="consent.id")
-    material_id: str | None = Field(default=None, foreign_key="material.id")
-    script: str
-    dialect: str | None = Field(default=None, max_length=64)
-    role: str | None = Field(default=None, max_length=64)
-    device: str | None = Field(default=None, max_length=128)
-    sha256: str = Field(max_length=64)
-    checks: dict[str, Any] = json_column(dict)
-    accepted: bool | None = None
+    material_id: str = Field(foreign_key="material.id", index=True)
+    work: str = Field(max_length=32)
+    maker: str = Field(max_length=256)
+    failure: str | None = None
+    result: dict[str, Any] = json_column(dict)
+    run_id: str = Field(foreign_key="run.id")
     created_at: datetime = moment_column()
