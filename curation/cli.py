@@ -10,8 +10,11 @@ from sqlmodel import Session, col, select
 
 from core.content import Modality
 from core.settings import PROJECT_FILE, Project
+from curation.addresses import is_url
 from curation.dedupe.link import duplicate_groups
-from curation.entries import Claims, gather, origin_of
+from curation.embedding.cli import embed_command, relate_command
+from curation.entries import Claims, Link, Wanted, gather, origin_of
+from curation.filters.cli import judge_command
 from curation.filters.verdict import CLASS_OF_REASON
 from curation.ingest import IngestReport, ingest
 from curation.manifest import read_manifest
@@ -25,7 +28,10 @@ from curation.materials import (
     sound_of,
     sources_of,
 )
+from curation.search.cli import search_command
+from curation.tagging.cli import tag_command, tag_set_command, tags_command, vocabulary_command
 from curation.tagging.tags import tags_of, texts_of
+from curation.tagging.vocabulary import FILE as VOCABULARY
 from warehouse import events
 from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
 from warehouse.tables import DuplicateLink, Material, MaterialSource, MaterialState
@@ -46,39 +52,46 @@ def _noun() -> None:
 
 @app.command("ingest")
 def ingest_command(
-    paths: Annotated[list[Path] | None, typer.Argument(help="Files, and folders that are walked.")] = None,
+    paths: Annotated[list[str] | None, typer.Argument(help="Files, folders that are walked, and URLs.")] = None,
     manifest: Annotated[
-        Path | None, typer.Option(help="CSV or JSONL file with a line for each media file, paths relative to it.")
+        Path | None, typer.Option(help="CSV or JSONL file with a line for each file or URL, paths relative to it.")
     ] = None,
     licence: Annotated[str | None, typer.Option(help="SPDX identifier or URL, where the manifest has none.")] = None,
     author: Annotated[str | None, typer.Option(help="Who made them, where the manifest says nothing.")] = None,
     source: Annotated[str | None, typer.Option(help="Where they are from, where the manifest says nothing.")] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Fetch URLs anew from which there are materials already.")
+    ] = False,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Bring files into the library; what is there already is left alone, so a call can be repeated.
 
-    In folders, hidden files and links that lead out are not taken. Exit code 0 when at least one file is in the
-    library now, 2 when none is.
+    In folders, hidden files and links that lead out are not taken. URLs are fetched from the public internet alone; a
+    dry run says which would be, and fetches none. Exit code 0 when at least one file is in the library now, 2 when none
+    is.
 
     Example: interplay material ingest photos/ --licence CC0-1.0
     """
     claims = Claims(source=source, licence=licence, author=author)
     with open_workspace(project) as workspace:
-        entries, rejected = gather(paths or [], claims, _own_places(workspace.project))
+        links = [Link.parse(word, claims) for word in paths or [] if is_url(word)]
+        places = [Path(word) for word in paths or [] if not is_url(word)]
+        entries, rejected = gather(places, claims, _own_places(workspace.project))
+        wanted: dict[str, Wanted] = {entry.origin: entry for entry in entries}
+        wanted |= {link.origin: link for link in links}
         if manifest is not None:
             listed, not_there = read_manifest(manifest)
-            by_origin = {entry.origin: entry for entry in entries}
-            by_origin |= {entry.origin: entry.filled_from(claims) for entry in listed}
-            entries, rejected = list(by_origin.values()), rejected + not_there
+            wanted |= {one.origin: one.filled_from(claims) for one in listed}
+            rejected += not_there
         called_with = {
-            "paths": [origin_of(path) for path in paths or []],
+            "paths": [*map(origin_of, places), *(link.origin for link in links)],
             "manifest": origin_of(manifest) if manifest else None,
         }
-        report = ingest(workspace, entries, rejected, called_with, dry_run)
+        report = ingest(workspace, list(wanted.values()), rejected, called_with, dry_run, again)
     show(_ingest_document(report, dry_run), _ingest_lines(report, dry_run), as_json)
-    if not report.taken:
+    if not report.taken and not report.to_fetch:
         raise typer.Exit(NOTHING_TAKEN)
 
 
@@ -139,13 +152,19 @@ def overrule_command(
 
 
 @app.command("duplicates")
-def duplicates_command(as_json: JsonOption = False, project: ProjectOption = None) -> None:
+def duplicates_command(
+    semantic: Annotated[
+        bool, typer.Option("--semantic", help="Join also what only means nearly the same (see 'material relate').")
+    ] = False,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
     """List groups of materials that show or sound the same, with the evidence.
 
     Example: interplay material duplicates
     """
     with open_workspace(project) as workspace, workspace.database.session() as session:
-        document = [_group_document(session, group) for group in duplicate_groups(session)]
+        document = [_group_document(session, group) for group in duplicate_groups(session, semantic)]
     lines = []
     for number, group in enumerate(document, start=1):
         lines.append(f"group {number}: {len(group['materials'])} {group['materials'][0]['modality']} materials")
@@ -157,10 +176,20 @@ def duplicates_command(as_json: JsonOption = False, project: ProjectOption = Non
     show(document, lines or ["no duplicates"], as_json)
 
 
+app.command("judge")(judge_command)
+app.command("search")(search_command)
+app.command("embed")(embed_command)
+app.command("relate")(relate_command)
+app.command("tag")(tag_command)
+app.command("tag-set")(tag_set_command)
+app.command("tags")(tags_command)
+app.command("vocabulary")(vocabulary_command)
+
+
 def _own_places(project: Project) -> set[Path]:
     """The project's own files and local stores, which are no materials."""
     names = (PROJECT_FILE, "interplay.db", "interplay.db-wal", "interplay.db-shm", "journal", "cache", "studio.key")
-    places = [project.root / name for name in names] + [Path(project.blobs_url), Path(project.facts_url)]
+    places = [project.root / name for name in (*names, VOCABULARY)] + [Path(project.blobs_url), Path(project.facts_url)]
     return {place.resolve() for place in places}
 
 
@@ -171,11 +200,13 @@ def _ingest_document(report: IngestReport, dry_run: bool) -> dict[str, Any]:
         "counts": report.counts,
         "taken": [vars(one) for one in report.taken],
         "failures": [vars(one) for one in report.rejected],
+        "to_fetch": report.to_fetch,
     }
 
 
 def _ingest_lines(report: IngestReport, dry_run: bool) -> list[str]:
     lines = [f"failed: {one.origin}: {one.reason}: {one.message}" for one in report.rejected]
+    lines += [f"would fetch: {url}" for url in report.to_fetch]
     dropped = [one for one in report.taken if one.is_new and one.state == MaterialState.DROPPED]
     lines += [f"dropped: {one.origin}: {one.drop_reason}: {one.drop_measure}" for one in dropped]
     counts = report.counts
@@ -186,7 +217,8 @@ def _ingest_lines(report: IngestReport, dry_run: bool) -> list[str]:
         f"known {counts['known']}, failed {counts['failed']}{why_failed}; "
         f"sounds taken out of videos {counts['sounds']}"
     )
-    return [*lines, summary if dry_run else f"{summary}; new duplicate links {counts['duplicate_links']}"]
+    more = f"to fetch {counts['to_fetch']}" if dry_run else f"new duplicate links {counts['duplicate_links']}"
+    return [*lines, f"{summary}; {more}"]
 
 
 def _tally(reasons: Any) -> str:

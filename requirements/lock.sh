@@ -9,3 +9,5 @@ compile=(uv pip compile pyproject.toml --universal --fork-strategy fewest --pyth
 # The smaller sets take their versions from the whole one.
 "${compile[@]}" --extra demo --extra studio --constraint requirements/all.txt --output-file requirements/demo.txt
 "${compile[@]}" --extra dev --constraint requirements/all.txt --output-file requirements/dev.txt
+"${compile[@]}" --extra dev --extra speech --extra vision --extra text requirements/models.in --constraint requirements/all.txt \
+  --output-file requirements/models.txt

@@ -198,6 +198,12 @@ class FactStore:
             return []
         return sorted(path for path in self._fs.ls(folder, detail=False) if path.endswith(".parquet"))
 
+    def read(self, kind: str, path: str) -> pa.Table:
+        """All rows of one of the `files`, in this version's columns."""
+        # A thread of pyarrow's that holds a Python object when the process ends aborts it: none is started.
+        table = pq.ParquetFile(path, filesystem=self._fs).read(use_threads=False)
+        return pa.concat_tables([fact_kind(kind).schema.empty_table(), table], promote_options="default")
+
     def register(
         self, connection: duckdb.DuckDBPyConnection, kind: str, among: str | None = None, latest: bool = True
     ) -> None:
@@ -236,9 +242,8 @@ class FactStore:
         if len(files) < 2:
             return 0
         fact = fact_kind(kind)
-        # A thread of pyarrow's that holds a Python object when the process ends aborts it: none is started.
-        read = [pq.ParquetFile(path, filesystem=self._fs).read(use_threads=False) for path in files]
-        merged = pa.concat_tables([fact.schema.empty_table(), *read], promote_options="default")
+        read = [self.read(kind, path) for path in files]
+        merged = pa.concat_tables(read)
         self._write(fact, f"compacted-{content_hash(files)[:16]}", [merged])
         for path in files:
             self._fs.rm_file(path)

@@ -1,6 +1,6 @@
 import io
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from core.media.audio import encode_wav
 from curation.cli import app
-from warehouse.workspace import init_project
+from warehouse.workspace import Workspace, init_project, open_workspace
 
 
 class Media:
@@ -144,6 +144,12 @@ def media() -> type[Media]:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     return init_project(tmp_path / "project").root
+
+
+@pytest.fixture
+def workspace(project: Path) -> Iterator[Workspace]:
+    with open_workspace(project) as opened:
+        yield opened
 
 
 Call = Callable[..., dict]
