@@ -47,6 +47,7 @@ class Settings(BaseSettings):
         originals: Whether the bytes as received are kept sealed, or dropped once a stripped working copy exists.
         max_file_bytes: Largest file that ingest reads.
         max_duration_s: Longest audio or video that ingest accepts, in seconds.
+        fetch_allowed_hosts: Hosts, named as URLs name them, that URLs are fetched from though private or loopback.
         asr_model: faster-whisper's name of a model (fetched from the hub), or a folder that holds one.
         diarization_model: Hub id, or folder or file, of a pyannote pipeline; None means the lighter way without one.
         clip_model: open_clip's `ARCHITECTURE/PRETRAINED`; the second part is a tag (fetched from the hub) or a file.
@@ -66,6 +67,7 @@ class Settings(BaseSettings):
     originals: Literal["sealed", "dropped"] = "sealed"
     max_file_bytes: int = Field(default=2 * 1024**3, gt=0)
     max_duration_s: float = Field(default=4 * 3600.0, gt=0)
+    fetch_allowed_hosts: tuple[str, ...] = ()
     asr_model: str = "small"
     diarization_model: str | None = None
     clip_model: str = "ViT-B-32/laion2b_s34b_b79k"
@@ -128,6 +130,16 @@ class Project:
     def facts_url(self) -> str:
         """fsspec URL of the Parquet facts."""
         return self._place(self.settings.facts_url, "facts")
+
+    @property
+    def thumbnail_folder(self) -> Path:
+        """Where small pictures of media are kept; they can be deleted at any time."""
+        return self.root / "cache" / "thumbnails"
+
+    @property
+    def search_folder(self) -> Path:
+        """Where this machine's index of the library lies; it can be deleted at any time."""
+        return self.root / "cache" / "search"
 
     @property
     def workers(self) -> int:

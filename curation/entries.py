@@ -1,5 +1,6 @@
-"""Which files an ingest takes: named ones, and those in named folders."""
+"""Which files an ingest takes: named ones, those in named folders, and those at URLs."""
 
+import hashlib
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator
@@ -8,10 +9,15 @@ from pathlib import Path
 from typing import Self
 
 from core.errors import InterplayError
+from curation.addresses import parse_url
+
+MOST_NAME_BYTES = 2000
+"""An entry of an index of PostgreSQL holds 2,704 bytes, and a path can have 4,096."""
+HEAD, TAIL = 400, 200
 
 
 class MissingPath(InterplayError):
-    """A path that was named is not there, or is no place on this machine."""
+    """A path that was named is not there, or cannot be one."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,35 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Link:
+    """A URL whose file is to be taken, and whose name in the library it is."""
+
+    url: str
+    claims: Claims
+
+    @classmethod
+    def parse(cls, url: str, claims: Claims) -> Self:
+        """A link from what somebody wrote.
+
+        Raises:
+            BadUrl: It is of no form that is fetched.
+        """
+        return cls(str(parse_url(url.strip())), claims)
+
+    @property
+    def origin(self) -> str:
+        """The URL as the library names it."""
+        return self.url
+
+    def filled_from(self, claims: Claims) -> Self:
+        """The link, with the other claims where its own are silent."""
+        return replace(self, claims=self.claims.filled_from(claims))
+
+
+Wanted = Entry | Link
+
+
+@dataclass(frozen=True)
 class Rejected:
     """A file that is not taken, with a reason code and the reason in words."""
 
@@ -67,7 +102,7 @@ def gather(
     files, and linked folders inside are found under their own names. A link that is named itself is followed.
 
     Raises:
-        MissingPath: A named path does not exist, or is an address.
+        MissingPath: A named path does not exist.
     """
     entries: dict[str, Entry] = {}
     rejected: list[Rejected] = []
@@ -87,8 +122,11 @@ def leads_out(path: Path, root: Path) -> bool:
 
 
 def origin_of(path: Path) -> str:
-    """A path as the library names it: as it was given, in printable characters."""
-    return printable(path.as_posix())
+    """A path as the library names it: as it was given, in printable characters, a very long one shortened."""
+    name = printable(path.as_posix())
+    if len(name.encode()) <= MOST_NAME_BYTES:
+        return name
+    return f"{name[:HEAD]}...{hashlib.sha256(name.encode()).hexdigest()}...{name[-TAIL:]}"
 
 
 def printable(text: str) -> str:
@@ -102,10 +140,9 @@ def _real(path: Path) -> Path:
 
 
 def _check_there(path: Path) -> None:
-    if str(path).lower().startswith(("http:/", "https:/")):
-        raise MissingPath(f"{path} is an address; download the file and give its path")
-    if not path.exists():
-        raise MissingPath(f"{path} does not exist; check the spelling, or the folder you are in")
+    # Path.exists raises for a name that is too long for any file.
+    if not os.path.exists(path):  # noqa: PTH110
+        raise MissingPath(f"{printable(str(path))} does not exist; check the spelling, or the folder you are in")
 
 
 def _walk(folder: Path, own_places: Collection[Path]) -> Iterator[Path | Rejected]:

@@ -1,9 +1,10 @@
-"""Ingest: from files to materials. Ask what is known, examine the rest, store bytes, then rows."""
+"""Ingest: from files and URLs to materials. Ask what is known, fetch and examine the rest, store bytes, then rows."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy.exc import IntegrityError
@@ -15,19 +16,24 @@ from core.grading import Failure, Outcome
 from core.ids import Clock, utc_now
 from core.media.guard import Guard
 from core.media.limits import MediaLimits
-from core.progress import progress
+from core.progress import Ticker, progress
 from curation.dedupe.link import link_duplicates
-from curation.entries import Entry, Rejected, printable
+from curation.downloads import downloads_folder, fetch_links
+from curation.entries import Entry, Link, Rejected, Wanted, printable
+from curation.fetch import FetchLimits
 from curation.filters.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from curation.judge import judged_with_claims, rules_of
 from curation.materials import chunked
 from curation.shelve import Shelver, shelve, state_of
 from curation.workbench import Job, Prepared, StoreRefused, Unit, Workbench, identify
 from warehouse.database import Database
 from warehouse.runs import open_run
-from warehouse.tables import Consent, Material, MaterialState
+from warehouse.tables import Consent, Material, MaterialSource, MaterialState
 from warehouse.workspace import Workspace
 
 COMMAND = "material ingest"
+PORTION = 64
+"""Fetched files on the disk at once."""
 T = TypeVar("T")
 
 
@@ -49,23 +55,28 @@ class Taken:
 
 @dataclass
 class IngestReport:
-    """What became of every file. `sounds` came out of new videos and are materials of their own."""
+    """What became of every file. `sounds` came out of new videos and are materials of their own.
+
+    `to_fetch` are the URLs that a dry run would fetch.
+    """
 
     taken: list[Taken] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
+    to_fetch: list[str] = field(default_factory=list)
     sounds: int = 0
     duplicate_links: int = 0
     run_id: str | None = None
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many files are new, known, dropped (of the new ones) and failed; sounds; new duplicate links."""
+        """How many files are new, known, dropped (of the new ones), failed, unfetched; sounds; new duplicate links."""
         new = [one for one in self.taken if one.is_new]
         return {
             "new": len(new),
             "known": len(self.taken) - len(new),
             "dropped": sum(one.state == MaterialState.DROPPED for one in new),
             "failed": len(self.rejected),
+            "to_fetch": len(self.to_fetch),
             "sounds": self.sounds,
             "duplicate_links": self.duplicate_links,
         }
@@ -73,24 +84,26 @@ class IngestReport:
 
 def ingest(
     workspace: Workspace,
-    entries: Sequence[Entry],
+    wanted: Sequence[Wanted],
     rejected: Sequence[Rejected] = (),
     called_with: Mapping[str, Any] | None = None,
     dry_run: bool = False,
+    again: bool = False,
     thresholds: Thresholds = DEFAULT_THRESHOLDS,
     clock: Clock = utc_now,
 ) -> IngestReport:
     """Bring files into the library.
 
     Each file enters in one transaction, after its bytes are stored; so this can stop at any moment, and the same call
-    does what is missing. A dry run examines everything and writes nothing.
+    does what is missing. A dry run examines all files, fetches no URL and writes nothing.
 
     Args:
         workspace: The opened project.
-        entries: Files to take.
+        wanted: Files to take, and URLs of files.
         rejected: Files already found not to be taken; they are noted with the others.
         called_with: What the run is to remember of how it was called.
         dry_run: Write nothing.
+        again: Fetch URLs anew from which there are materials; else these are known.
         thresholds: Of the filters.
         clock: For the rows' times.
 
@@ -99,16 +112,16 @@ def ingest(
         UnknownName: A file claims a consent that does not exist.
         OSError: The store cannot be written.
     """
-    if not entries and not rejected:
+    if not wanted and not rejected:
         raise NothingToIngest(
-            "there is no file to ingest; name files, or folders that hold some (hidden ones are skipped)"
+            "there is no file to ingest; name files, URLs, or folders that hold some (hidden ones are skipped)"
         )
-    _check_consents(workspace.database, entries)
+    _check_consents(workspace.database, wanted)
     if dry_run:
-        return _Ingest(workspace, None, thresholds, clock).run(entries, rejected)
+        return _Ingest(workspace, None, thresholds, clock).run(wanted, rejected, again)
     remembered = {**(called_with or {}), "thresholds": asdict(thresholds)}
     with open_run(workspace.database, COMMAND, remembered, clock=clock) as run:
-        report = _Ingest(workspace, run.id, thresholds, clock).run(entries, rejected)
+        report = _Ingest(workspace, run.id, thresholds, clock).run(wanted, rejected, again)
         report.duplicate_links = link_duplicates(workspace.database, run.id)
         run.summary = report.counts
     return report
@@ -123,24 +136,69 @@ class _Ingest:
         self._limits = MediaLimits(max_bytes=settings.max_file_bytes, max_duration_s=settings.max_duration_s)
         self._report = IngestReport(run_id=run_id)
 
-    def run(self, entries: Sequence[Entry], rejected: Sequence[Rejected]) -> IngestReport:
+    def run(self, wanted: Sequence[Wanted], rejected: Sequence[Rejected], again: bool) -> IngestReport:
         for one in rejected:
             self._reject(one)
+        entries = [one for one in wanted if isinstance(one, Entry)]
+        links = [one for one in wanted if isinstance(one, Link)]
+        links = links if again else self._unknown(links)
+        if self._run_id is None:
+            self._report.to_fetch = [link.origin for link in links]
+            links = []
+        workers = min(self._workspace.project.workers, len(entries) + len(links)) or 1
+        with progress("Ingesting", len(entries) + len(links)) as ticker, self._bench(workers) as bench:
+            self._take(entries, bench, ticker)
+            # What is fetched lies on the disk until it is examined, so only some of it at a time.
+            for portion in (links[at : at + PORTION] for at in range(0, len(links), PORTION)):
+                with downloads_folder(self._workspace.project.root) as folder:
+                    fetched = self._fetched(portion, folder)
+                    ticker.advance(len(portion) - len(fetched))
+                    self._take(fetched, bench, ticker)
+        return self._report
+
+    def _take(self, entries: Sequence[Entry], bench: Workbench, ticker: Ticker) -> None:
         jobs = self._identify(entries)
         settled = self._settled([job.sha256 for job in jobs])
         for job in jobs:
             if job.sha256 in settled:
-                self._add_sources(job, settled[job.sha256])
+                self._add_sources(job.sha256, job.entries, settled[job.sha256])
         pending = [job for job in jobs if job.sha256 not in settled]
-        with (
-            progress("Ingesting", sum(len(job.entries) for job in pending)) as ticker,
-            # An error in here ends the workers at once, not when the error's traceback is forgotten.
-            closing(self._prepare(pending)) as prepared,
-        ):
+        ticker.advance(len(entries) - sum(len(job.entries) for job in pending))
+        # An error in here ends the workers at once, not when the error's traceback is forgotten.
+        with closing(self._prepare(pending, bench)) as prepared:
             for job, outcome in prepared:
                 self._finish(job, outcome)
                 ticker.advance(len(job.entries))
-        return self._report
+
+    def _unknown(self, links: Sequence[Link]) -> list[Link]:
+        """The links from which there is no material yet; those of the others get what is newly said of them."""
+        known: dict[str, Material] = {}
+        with self._workspace.database.session() as session:
+            for chunk in chunked([link.origin for link in links]):
+                query = select(MaterialSource.origin, Material).join(Material)
+                query = query.where(col(MaterialSource.origin).in_(chunk)).order_by(col(MaterialSource.id))
+                known |= dict(session.exec(query).all())
+        known = {origin: material for origin, material in known.items() if self._is_whole(material)}
+        for link in links:
+            if link.origin in known:
+                self._add_sources(known[link.origin].sha256, [link], known[link.origin])
+        return [link for link in links if link.origin not in known]
+
+    def _fetched(self, links: Sequence[Link], folder: Path) -> list[Entry]:
+        settings = self._workspace.project.settings
+        entries = []
+        limits = FetchLimits(max_bytes=settings.max_file_bytes)
+        with closing(fetch_links(links, folder, limits, settings.fetch_allowed_hosts)) as fetched:
+            for link, outcome in fetched:
+                match outcome.value if outcome.failure is None else _as_rejected(link.origin, outcome.failure):
+                    case StoreRefused() as refused:
+                        raise OSError(refused.number, refused.message, refused.place)
+                    case Rejected() as rejected:
+                        self._reject(rejected)
+                    case Entry() as entry:
+                        entries.append(entry)
+        order = {link.origin: place for place, link in enumerate(links)}
+        return sorted(entries, key=lambda entry: order[entry.origin])
 
     def _identify(self, entries: Sequence[Entry]) -> list[Job]:
         """Files by their bytes and their names' endings, in the order of the first of each.
@@ -174,9 +232,8 @@ class _Ingest:
         is_stored = all(self._workspace.blobs.exists(name) for name in names if name)
         return is_stored or material.state == MaterialState.WITHDRAWN
 
-    def _prepare(self, jobs: Sequence[Job]) -> Generator[tuple[Job, Outcome[Unit]]]:
-        if not jobs:
-            return
+    @contextmanager
+    def _bench(self, workers: int) -> Iterator[Workbench]:
         project, is_dry = self._workspace.project, self._run_id is None
         seals = project.settings.originals == "sealed"
         bench = Workbench(
@@ -186,15 +243,20 @@ class _Ingest:
             originals=self._workspace.originals if seals and not is_dry else None,
         )
         if project.settings.executor in ("ray", "dask"):
-            yield from map_units(bench, jobs, backend=project.settings.executor, workers=project.workers)
+            yield bench
             return
         # The guard's processes are the local workers; threads wait for them, and store what they made.
-        workers = min(project.workers, len(jobs))
         with Guard(workers, self._limits) as guard:
-            yield from map_units(replace(bench, guard=guard), jobs, backend="threads", workers=workers)
+            yield replace(bench, guard=guard)
+
+    def _prepare(self, jobs: Sequence[Job], bench: Workbench) -> Generator[tuple[Job, Outcome[Unit]]]:
+        if jobs:
+            project = self._workspace.project
+            backend = "threads" if bench.guard else project.settings.executor
+            yield from map_units(bench, jobs, backend=backend, workers=min(project.workers, len(jobs)))
 
     def _finish(self, job: Job, outcome: Outcome[Unit]) -> None:
-        unit = outcome.value if outcome.failure is None else _as_rejected(job, outcome.failure)
+        unit = outcome.value if outcome.failure is None else _as_rejected(job.entries[0].origin, outcome.failure)
         match unit:
             case StoreRefused():
                 raise OSError(unit.number, unit.message, unit.place)
@@ -205,11 +267,13 @@ class _Ingest:
                 self._add_material(job, unit)
 
     def _add_material(self, job: Job, prepared: Prepared) -> None:
-        main, sound = prepared.examination.main, prepared.examination.sound
+        rules, blobs = rules_of(self._workspace.project.settings), self._workspace.blobs
+        examination = judged_with_claims(prepared.examination, job.entries, rules, blobs, self._thresholds)
+        main, sound = examination.main, examination.sound
         state, is_new = state_of(main), True
         if self._run_id is not None:
             material, is_new = self._transaction(
-                lambda shelver: shelve(shelver, job.sha256, job.entries, prepared.examination, prepared.original_kept)
+                lambda shelver: shelve(shelver, job.sha256, job.entries, examination, prepared.original_kept)
             )
             state = material.state
         self._report.sounds += bool(is_new and sound)
@@ -219,20 +283,18 @@ class _Ingest:
                 Taken(entry.origin, job.sha256, first, state.value, main.drop_reason, main.drop_measure)
             )
 
-    def _add_sources(self, job: Job, material: Material) -> None:
+    def _add_sources(self, sha256: str, entries: Sequence[Wanted], material: Material) -> None:
         if material.state == MaterialState.WITHDRAWN:
-            for entry in job.entries:
+            for entry in entries:
                 self._reject(
                     Rejected(entry.origin, "withdrawn", "who gave these bytes has withdrawn them; leave them out")
                 )
             return
         if self._run_id is not None:
-            self._transaction(lambda shelver: shelve(shelver, job.sha256, job.entries, None, False))
-        for entry in job.entries:
+            self._transaction(lambda shelver: shelve(shelver, sha256, entries, None, False))
+        for entry in entries:
             self._report.taken.append(
-                Taken(
-                    entry.origin, job.sha256, False, material.state.value, material.drop_reason, material.drop_measure
-                )
+                Taken(entry.origin, sha256, False, material.state.value, material.drop_reason, material.drop_measure)
             )
 
     def _reject(self, rejected: Rejected) -> None:
@@ -251,13 +313,13 @@ class _Ingest:
                 return write(Shelver(session, self._run_id, self._clock))
 
 
-def _as_rejected(job: Job, failure: Failure) -> Rejected:
+def _as_rejected(origin: str, failure: Failure) -> Rejected:
     lines = failure.message.strip().splitlines() or [""]
-    return Rejected(job.entries[0].origin, failure.kind.value, printable(lines[-1]))
+    return Rejected(origin, failure.kind.value, printable(lines[-1]))
 
 
-def _check_consents(database: Database, entries: Sequence[Entry]) -> None:
-    claimed = {entry.claims.consent_id for entry in entries} - {None}
+def _check_consents(database: Database, wanted: Sequence[Wanted]) -> None:
+    claimed = {one.claims.consent_id for one in wanted} - {None}
     if not claimed:
         return
     with database.session() as session:

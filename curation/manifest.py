@@ -1,22 +1,27 @@
-"""Manifests: a CSV or JSONL file that says for each media file where it is from and what is in it."""
+"""Manifests: a CSV or JSONL file that says for each media file or URL where it is from and what is in it."""
 
 import csv
 import difflib
 import io
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from core.errors import InterplayError
-from curation.entries import Claims, Entry, Rejected, leads_out, origin_of
+from curation.addresses import BadUrl
+from curation.entries import Claims, Entry, Link, Rejected, Wanted, leads_out, origin_of
 
-COLUMNS = ("path", "source", "licence", "author", "tags", "consent", "caption", "audio_content", "audio_type")
+COLUMNS = ("path", "url", "source", "licence", "author", "tags", "consent", "caption", "audio_content", "audio_type")
 AUDIO_TYPES = ("speech", "environment", "music")
 TAG_SEPARATOR = ";"
 
 Row = tuple[int, Mapping[str, Any]]
+
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+"""What terminals obey or no database takes; the name of a file may hold it all the same."""
 
 
 class BadManifest(InterplayError):
@@ -27,26 +32,30 @@ class BadManifest(InterplayError):
         super().__init__(f"{file}{where}: {problem}")
 
 
-def read_manifest(file: Path) -> tuple[list[Entry], list[Rejected]]:
-    """Entries in the manifest's order; files that are not there, or lie outside its folder through a link, rejected.
+def read_manifest(file: Path) -> tuple[list[Wanted], list[Rejected]]:
+    """Entries and links in the manifest's order; files that are not there, or lead out of its folder, rejected.
 
-    Columns: `path` (relative to the manifest, inside its folder), and as wanted `source`, `licence`, `author`, `tags`
-    (separated by ';', in JSONL also a list), `consent` (id), `caption`, `audio_content`, `audio_type` (speech,
-    environment or music).
+    Columns: `path` (relative to the manifest, inside its folder) or `url` (to fetch), and as wanted `source`,
+    `licence`, `author`, `tags` (separated by ';', in JSONL also a list), `consent` (id), `caption`, `audio_content`,
+    `audio_type` (speech, environment or music).
 
     Raises:
         BadManifest: It cannot be read, has an unknown column or an impossible value, names a file twice or one
             outside its folder.
     """
-    entries: dict[str, Entry] = {}
+    entries: dict[str, Wanted] = {}
     rejected: list[Rejected] = []
     root = file.parent.resolve()
     for line, row in _rows(file):
         entry = _entry(file, line, row)
         if entry.origin in entries:
-            raise BadManifest(file, f"{row['path']!r} stands here a second time; keep one line of it", line, "path")
+            column = "url" if isinstance(entry, Link) else "path"
+            raise BadManifest(file, f"{row[column]!r} stands here a second time; keep one line of it", line, column)
         entries[entry.origin] = entry
-        if not entry.path.is_file():
+        if isinstance(entry, Link):
+            continue
+        # Path.is_file raises for a name that is too long for any file.
+        if not os.path.isfile(entry.path):  # noqa: PTH113
             rejected.append(Rejected(entry.origin, "missing", f"{file}, line {line}: there is no such file"))
         elif leads_out(entry.path, root):
             message = (
@@ -105,6 +114,8 @@ def _jsonl_rows(file: Path, text: str) -> Iterator[Row]:
             row = json.loads(written)
         except json.JSONDecodeError as error:
             raise BadManifest(file, f"not readable as JSON ({error.msg} at character {error.colno})", line) from error
+        except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets by the thousand
+            raise BadManifest(file, f"not readable as JSON ({error}); write text in quotes", line) from error
         if not isinstance(row, dict):
             raise BadManifest(file, 'each line is one JSON object, as {"path": "a.jpg", "licence": "CC0-1.0"}', line)
         _check_columns(file, line, list(row))
@@ -123,18 +134,34 @@ def _check_columns(file: Path, line: int, names: list[str]) -> None:
             raise BadManifest(file, f"unknown column; {hint}", line, name)
         if names.count(name) > 1:
             raise BadManifest(file, "this column stands here twice; keep one", line, name)
-    if "path" not in names:
-        raise BadManifest(file, "the column 'path' is missing; it names the media file of each line", line)
+    if not {"path", "url"} & set(names):
+        raise BadManifest(file, "the column 'path' is missing (or 'url'); it names the media file of each line", line)
 
 
-def _entry(file: Path, line: int, row: Mapping[str, str]) -> Entry:
+def _entry(file: Path, line: int, row: Mapping[str, str]) -> Wanted:
+    for name, text in row.items():
+        if name != "path" and (wrong := _NO_TEXT.search(text)):
+            raise BadManifest(file, f"holds the control character {wrong.group()!r}; remove it", line, name)
     value = {name: text.strip() or None for name, text in row.items()}
-    path = _inside(file, line, value.get("path"))
+    claims = _claims(file, line, value)
+    path, url = value.get("path"), value.get("url")
+    if url is None:
+        place = _inside(file, line, path)
+        return Entry(place, origin_of(place), claims)
+    if path is not None:
+        raise BadManifest(file, "stands beside a path; a line names one file, by path or by url", line, "url")
+    try:
+        return Link.parse(url, claims)
+    except BadUrl as error:
+        raise BadManifest(file, str(error), line, "url") from error
+
+
+def _claims(file: Path, line: int, value: Mapping[str, str | None]) -> Claims:
     audio_type = value.get("audio_type")
     if audio_type is not None and audio_type not in AUDIO_TYPES:
         raise BadManifest(file, f"{audio_type!r} is none of {', '.join(AUDIO_TYPES)}", line, "audio_type")
     tags = [tag.strip() for tag in (value.get("tags") or "").split(TAG_SEPARATOR)]
-    claims = Claims(
+    return Claims(
         source=value.get("source"),
         licence=value.get("licence"),
         author=value.get("author"),
@@ -144,7 +171,6 @@ def _entry(file: Path, line: int, row: Mapping[str, str]) -> Entry:
         audio_content=value.get("audio_content"),
         audio_type=audio_type,
     )
-    return Entry(path, origin_of(path), claims)
 
 
 def _inside(file: Path, line: int, written: str | None) -> Path:

@@ -7,7 +7,8 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from core.ids import Clock, utc_now
-from curation.entries import Claims, Entry, Rejected
+from curation.addresses import host_of
+from curation.entries import Claims, Rejected, Wanted
 from curation.examine import Examination, Examined
 from curation.materials import sound_of
 from curation.tagging.tags import PEOPLE, Tag, say
@@ -46,7 +47,7 @@ class Shelver:
             self._add_sound(material, examination.sound, examination.offset_s)
         return material
 
-    def describe(self, material: Material, entry: Entry) -> None:
+    def describe(self, material: Material, entry: Wanted) -> None:
         """Note where a material comes from, and what is said of it; what is noted already is left alone."""
         sound = sound_of(self.session, material)
         self._add_source(material, entry.origin, entry.claims)
@@ -116,7 +117,8 @@ class Shelver:
         said = {name: value for name in _SOURCE_FIELDS if (value := getattr(claims, name)) is not None}
         if held is None:
             held = MaterialSource(material_id=material.id, origin=origin, run_id=self.run_id, created_at=self.clock())
-            changed: dict[str, Any] = said
+            host = host_of(origin)
+            changed: dict[str, Any] = ({"source": host} if host else {}) | said
         else:
             changed = {name: value for name, value in said.items() if getattr(held, name) != value}
             if not changed:
@@ -127,14 +129,14 @@ class Shelver:
         self._tell(material, "add_source", origin=origin, **changed)
 
     def _add_content(self, material: Material, content: str | None, claims: Claims) -> None:
-        """Tags are added; a description or a type is taken only where there is none, for people may have edited it."""
+        """Tags are added; a description or a type is taken only where no person gave one, who may have edited it."""
         changed: dict[str, Any] = {}
         for tag in claims.tags:
             say(self.session, material, Tag.parse(tag), PEOPLE, clock=self.clock)
-        if content is not None and material.audio_content is None:
+        if content is not None and (material.audio_content is None or material.audio_content_by != BY_PEOPLE):
             changed |= {"audio_content": content, "audio_content_by": BY_PEOPLE}
-        if claims.audio_type is not None and material.audio_type is None and material.modality == "audio":
-            changed["audio_type"] = claims.audio_type
+        if claims.audio_type is not None and material.audio_type_by != BY_PEOPLE and material.modality == "audio":
+            changed |= {"audio_type": claims.audio_type, "audio_type_by": BY_PEOPLE}
         if not changed:
             return
         for name, value in changed.items():
@@ -158,7 +160,7 @@ def state_of(examined: Examined) -> MaterialState:
 
 
 def shelve(
-    shelver: Shelver, sha256: str, entries: Sequence[Entry], examination: Examination | None, original_kept: bool
+    shelver: Shelver, sha256: str, entries: Sequence[Wanted], examination: Examination | None, original_kept: bool
 ) -> tuple[Material, bool]:
     """Write all rows of one file: a new material, or more sources of a known one; returns it and whether it is new."""
     material = shelver.session.exec(select(Material).where(Material.sha256 == sha256)).first()

@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Self
 
 from core.media.errors import MediaError
 from core.media.guard import Guard
@@ -40,11 +41,16 @@ class Prepared:
 
 @dataclass(frozen=True)
 class StoreRefused:
-    """The blob store's own error: it ends the run, for every other file would meet it too."""
+    """The blob store's or disk's own error: it ends the run, for every other file would meet it too."""
 
     number: int | None
     message: str
     place: str
+
+    @classmethod
+    def by(cls, error: OSError, place: object) -> Self:
+        """The error, and where it was met if it does not say so itself."""
+        return cls(error.errno, error.strerror or str(error), str(error.filename or place))
 
 
 Unit = Prepared | Rejected | StoreRefused
@@ -79,7 +85,7 @@ class Workbench:
         try:
             kept = self._store(examination, job.sha256, received)
         except OSError as error:
-            return StoreRefused(error.errno, error.strerror or str(error), str(error.filename or "the blob store"))
+            return StoreRefused.by(error, "the blob store")
         return Prepared(replace(examination, copies=()), kept)
 
     def _store(self, examination: Examination, sha256: str, received: bytes) -> bool:

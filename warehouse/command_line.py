@@ -10,6 +10,7 @@ import typer
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 from sqlalchemy.exc import OperationalError
 
 from core.errors import InterplayError
@@ -26,6 +27,8 @@ BudgetOption = Annotated[
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
 
 WIDEST = 10_000
+_ESCAPED = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r"}
+"""Control characters, which terminals obey, as what they look like in code: whoever gave a file chose its words."""
 
 
 class StorageProblem(InterplayError):
@@ -38,7 +41,7 @@ def show(document: Any, lines: Iterable[str], as_json: bool) -> None:
         typer.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
         return
     for line in lines:
-        typer.echo(line)
+        typer.echo(line.translate(_ESCAPED))
 
 
 def show_table(document: Any, header: Sequence[str], rows: Iterable[Sequence[Any]], as_json: bool) -> None:
@@ -50,7 +53,8 @@ def show_table(document: Any, header: Sequence[str], rows: Iterable[Sequence[Any
     for place, name in enumerate(header):
         table.add_column(name, overflow="fold", no_wrap=place < len(header) - 1 and len(header) > 3)
     for row in rows:
-        table.add_row(*("" if cell is None else str(cell) for cell in row))
+        # As Text, brackets in a file's name are no markup.
+        table.add_row(*(Text("" if cell is None else str(cell).translate(_ESCAPED)) for cell in row))
     console = Console()
     if not console.is_terminal:
         # A file or another program has no width: nothing may be cut off.

@@ -74,13 +74,18 @@ def load_audio(
         try:
             frames = _bounded(container, stream, name, limits)
             ready = _resampled(frames, "fltp", None, sample_rate_hz)
-            pieces = [frame.to_ndarray() for frame in ready]
+            # Mixed piece by piece, for hours of sound in all channels would not fit beside their mean.
+            pieces = [array.mean(axis=0, keepdims=True) if mono else array for array in map(_samples_of, ready)]
         except FFmpegError as error:
             raise undecodable(error, name) from error
     if not pieces:
         raise UndecodableMedia(f"{name}: its sound track holds no sound")
     samples = np.concatenate(pieces, axis=1).astype(np.float32, copy=False)
-    return samples.mean(axis=0) if mono else samples
+    return samples[0] if mono else samples
+
+
+def _samples_of(frame: AudioFrame) -> Samples:
+    return frame.to_ndarray().astype(np.float32, copy=False)
 
 
 def encode_wav(samples: npt.NDArray[np.floating | np.int16], sample_rate_hz: int) -> bytes:
@@ -120,7 +125,7 @@ def strip_container(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> byt
     except ValueError as error:
         raise UndecodableMedia(f"{name}: damaged {found.label} data ({error})") from error
     if cut is not None:
-        return cut
+        return _without_flac_tail(cut, name, limits) if found == formats.FLAC else cut
     with opened(data, limits) as container:
         video, audio = main_video(container), main_audio(container)
         streams = [stream for stream in (video, audio) if stream is not None]
@@ -163,6 +168,42 @@ def extracted_start_s(container: InputContainer, stream: AudioStream, name: str)
         return None
     packet_s, sample_s = times_s
     return packet_s if codec_name(stream) == "mp3" else sample_s
+
+
+def _without_flac_tail(data: bytes, name: str, limits: MediaLimits) -> bytes:
+    """FLAC without what hangs behind its last frame, whose length nothing but decoding it tells."""
+    with opened(data, limits) as container:
+        stream = container.streams.audio[0]
+        try:
+            *_, last = (packet for packet in container.demux(stream) if packet.size)
+        except FFmpegError as error:
+            raise undecodable(error, name) from error
+        except ValueError as error:
+            raise UndecodableMedia(f"{name}: there is no sound in it") from error
+        assert last.pos is not None
+        setup, coded = stream.codec_context.extradata, bytes(last)
+    whole = _decoded_flac_frame(setup, coded)
+    if whole is None:
+        return data
+    # The shortest beginning that decodes to the same sound.
+    short, long = 0, len(coded)
+    while long - short > 1:
+        middle = (short + long) // 2
+        if _decoded_flac_frame(setup, coded[:middle]) == whole:
+            long = middle
+        else:
+            short = middle
+    return data[: last.pos + long]
+
+
+def _decoded_flac_frame(setup: bytes | None, coded: bytes) -> bytes | None:
+    decoder = av.CodecContext.create("flac", "r")
+    decoder.extradata = setup
+    try:
+        frames = [frame for packet in (av.Packet(coded), None) for frame in decoder.decode(packet)]
+    except FFmpegError:
+        return None
+    return b"".join(bytes(plane) for frame in frames for plane in frame.planes) or None
 
 
 def _muxer(found: Format, sound_alone: AudioStream | None) -> str:

@@ -171,7 +171,7 @@ def sniff(file: BinaryIO) -> Format | Foreign | None:
         tag_bytes += length
         head = _read_at(file, tag_bytes, HEAD_BYTES)
     file.seek(0)
-    found = _by_prefix(head) or _by_container(head) or _mpeg_audio(head.lstrip(b"\0"))
+    found = _by_prefix(head) or _by_container(head) or mpeg_audio(head.lstrip(b"\0"))
     return found or (_by_text(head) if not tag_bytes else None)
 
 
@@ -252,7 +252,7 @@ def _iso(head: bytes) -> Format | Foreign:
     return MOV if major == b"qt  " else MP4
 
 
-def _mpeg_audio(head: bytes) -> Format | None:
+def mpeg_audio(head: bytes) -> Format | None:
     """MPEG layer II or III by its frame header (ISO 11172-3, 2.4.1.3), AAC by its ADTS header (ISO 13818-7, 6.2)."""
     if len(head) < 4 or head[0] != 0xFF:
         return None

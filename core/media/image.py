@@ -23,6 +23,7 @@ from core.media.formats import Format, recognise
 from core.media.limits import DEFAULT_LIMITS, MediaLimits
 from core.media.segments import without_metadata
 from core.media.source import Source, open_source, read_source, source_name
+from core.media.structure import is_bare_picture
 
 REENCODE_QUALITY = 95
 
@@ -102,7 +103,7 @@ def strip_image(data: bytes, limits: MediaLimits = DEFAULT_LIMITS) -> bytes:
         if orientation(image) == 1:
             if (cut := without_metadata(data, found)) is not None:
                 return cut
-            if found == formats.AVIF and not has_picture_metadata(image, data, found):
+            if found == formats.AVIF and is_bare_picture(file) and not has_picture_metadata(image, data, found):
                 return data
         return _coded_again(image, data, found)
 

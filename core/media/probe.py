@@ -9,7 +9,14 @@ from pydantic import Field
 
 from core.content import Frozen, MediaRef, Modality
 from core.media import formats
-from core.media.errors import DisguisedMedia, ReferencingMedia, TruncatedMedia, UndecodableMedia, UnsupportedMedia
+from core.media.errors import (
+    DisguisedMedia,
+    ReferencingMedia,
+    TooLarge,
+    TruncatedMedia,
+    UndecodableMedia,
+    UnsupportedMedia,
+)
 from core.media.formats import EXTENSIONS, Foreign, Format, refusal, sniff
 from core.media.image import check_pixels, has_picture_metadata, opened_image, orientation, upright
 from core.media.limits import DEFAULT_LIMITS, MediaLimits
@@ -128,9 +135,14 @@ def _decode_image(file: BinaryIO, found: Format, name: str, limits: MediaLimits)
         width_px, height_px = upright(image).size
         # The further pictures of a JPEG are previews and gain maps; they are no frames.
         frame_count = 1 if found == formats.JPEG else getattr(image, "n_frames", 1)
+        pixel_count = width_px * height_px
         for place in range(1, frame_count):
             image.seek(place)
             check_pixels(image, name, limits)
+            pixel_count += image.width * image.height
+            if pixel_count > limits.max_animation_pixels:
+                most = limits.max_animation_pixels
+                raise TooLarge(f"{name}: {frame_count} frames with more than the {most} pixels that are taken; cut it")
             image.load()
         file.seek(0)
         has_metadata = has_picture_metadata(image, file.read(), found)

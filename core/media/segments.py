@@ -20,8 +20,16 @@ _GIF_APPLICATIONS_KEPT = {b"NETSCAPE2.0", b"ANIMEXTS1.0", b"ICCRGBG1012"}
 _FLAC_KEPT = {0, 3}  # STREAMINFO and SEEKTABLE, RFC 9639 section 8.1
 _JPEG_STANDALONE = {0x01, *range(0xD0, 0xD8)}
 _JPEG_NEXT_MARKER = re.compile(rb"\xff+([^\x00\xd0-\xd7\xff])")
-_ID3V1_BYTES = 128
-_APE_FOOTER_BYTES = 32
+_MPEG_1_LAYER_2 = (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384)
+_MPEG_1_LAYER_3 = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
+_MPEG_2 = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
+_KILOBITS = {
+    (True, False): _MPEG_1_LAYER_2,
+    (True, True): _MPEG_1_LAYER_3,
+    (False, False): _MPEG_2,
+    (False, True): _MPEG_2,
+}
+"""Whether it is MPEG-1, and whether layer III, to the bit rates that indices 1 to 14 name."""
 
 
 class BrokenSegments(ValueError):
@@ -152,25 +160,50 @@ def _gif_blocks_end(data: bytes, at: int) -> int:
     return at + 1
 
 
-def _tagged_frames(data: bytes) -> bytes:
-    """MPEG audio frames without the ID3v2, ID3v1 and APE tags around them."""
-    start, end = 0, len(data)
-    while length := id3v2_bytes(data[start : start + formats.ID3V2_HEADER_BYTES]):
-        start += length
-    while (shorter := _without_tail_tag(data, end)) < end:
-        end = shorter
-    return data[start:end]
+def _mp3(data: bytes) -> bytes:
+    return _frames_alone(data, _mp3_frame_bytes)
 
 
-def _without_tail_tag(data: bytes, end: int) -> int:
-    if data[max(0, end - _ID3V1_BYTES) : end][:3] == b"TAG":
-        return end - _ID3V1_BYTES
-    footer = data[max(0, end - _APE_FOOTER_BYTES) : end]
-    if footer.startswith(b"APETAGEX"):
-        has_header = bool(footer[23] & 0x80)
-        size = int.from_bytes(footer[12:16], "little") + (_APE_FOOTER_BYTES if has_header else 0)
-        return max(0, end - size)
-    return end
+def _aac(data: bytes) -> bytes:
+    return _frames_alone(data, _adts_frame_bytes)
+
+
+def _frames_alone(data: bytes, frame_bytes: Callable[[bytes, int], int]) -> bytes:
+    """MPEG audio frames without tags and whatever else stands before, between or behind them."""
+    kept = []
+    at = 0
+    while length := id3v2_bytes(data[at : at + formats.ID3V2_HEADER_BYTES]):
+        at += length
+    run = at  # where the unbroken run of frames begins that ends at `at`
+    while at < len(data):
+        end = at + frame_bytes(data, at)
+        # Behind something else one header can be chance: it takes a second one where the first frame ends.
+        if at < end <= len(data) and (run < at or end == len(data) or frame_bytes(data, end)):
+            at = end
+            continue
+        kept.append(data[run:at])
+        following = data.find(b"\xff", at + 1)
+        run = at = len(data) if following < 0 else following
+    return b"".join([*kept, data[run:at]])
+
+
+def _mp3_frame_bytes(data: bytes, at: int) -> int:
+    """Length of the frame of layer II or III that begins there, 0 where none does (ISO 11172-3, 2.4.2.3; 13818-3)."""
+    if formats.mpeg_audio(data[at : at + 4]) != formats.MP3:
+        return 0
+    version, layer = (data[at + 1] >> 3) & 3, (data[at + 1] >> 1) & 3
+    is_first_version, is_layer_3 = version == 3, layer == 1
+    kilobits = _KILOBITS[is_first_version, is_layer_3][(data[at + 2] >> 4) - 1]
+    rate_hz = (44100, 48000, 32000)[(data[at + 2] >> 2) & 3] >> {3: 0, 2: 1, 0: 2}[version]
+    slots = 144_000 if is_first_version or not is_layer_3 else 72_000
+    return slots * kilobits // rate_hz + (data[at + 2] >> 1 & 1)
+
+
+def _adts_frame_bytes(data: bytes, at: int) -> int:
+    """Length of the AAC frame that begins there, 0 where none does (ISO 13818-7, 6.2)."""
+    if formats.mpeg_audio(data[at : at + 4]) != formats.AAC or at + 6 > len(data):
+        return 0
+    return int.from_bytes(data[at + 3 : at + 6], "big") >> 5 & 0x1FFF
 
 
 def _flac(data: bytes) -> bytes:
@@ -195,7 +228,7 @@ _CUTTERS: Mapping[str, Callable[[bytes], bytes]] = {
     formats.WEBP.label: _webp,
     formats.GIF.label: _gif,
     formats.WAV.label: _wav,
-    formats.MP3.label: _tagged_frames,
-    formats.AAC.label: _tagged_frames,
+    formats.MP3.label: _mp3,
+    formats.AAC.label: _aac,
     formats.FLAC.label: _flac,
 }

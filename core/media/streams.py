@@ -165,7 +165,7 @@ def _take_packet(reading: _Reading, packet: "Packet[Stream]") -> None:
     at = packet.dts if packet.pts is None else packet.pts
     end_s = 0.0 if at is None else float((at + (packet.duration or 0)) * packet.time_base)
     reading.end_s = max(reading.end_s, end_s)
-    tally = reading.tallies.get(packet.stream_index)
+    tally = reading.tallies.get(packet.stream.index)  # `stream_index` of the last, empty one of an attachment is 0
     if tally is None:
         return
     tally.packets_end_s = max(tally.packets_end_s, end_s)

@@ -17,6 +17,7 @@ EMPTY_REFERENCE_BYTES = 5
 """Version, flags and an empty name: some writers forget the flag that says 'in this file'."""
 
 _INDEXED_BOXES = {b"moov", b"mdat", b"moof", b"meta"}
+_PICTURE_BOXES = {b"ftyp", b"meta", b"mdat", b"moov"}
 _TRACK_BOXES = {b"moov", b"trak", b"mdia", b"minf", b"dinf"}
 
 Box = tuple[bytes, int, int]
@@ -43,6 +44,13 @@ def missing_tail(file: BinaryIO, found: Format) -> str | None:
     return f"its header promises {end} bytes, the file has {byte_count}" if end > byte_count + slack else None
 
 
+def is_bare_picture(file: BinaryIO) -> bool:
+    """Whether a picture in ISO boxes has the boxes that show it and nothing beside or behind them."""
+    byte_count = file.seek(0, 2)
+    boxes = list(_boxes(file, 0, byte_count))
+    return {name for name, _, _ in boxes} <= _PICTURE_BOXES and boxes[-1][2] == byte_count
+
+
 def outside_reference(file: BinaryIO, found: Format) -> str | None:
     """Where else a QuickTime or MP4 file says that its media are, None when it holds them (ISO 14496-12, 8.7)."""
     if found not in (formats.MP4, formats.MOV):
@@ -55,6 +63,8 @@ def _outside(file: BinaryIO, start: int, end: int) -> Iterator[str]:
     for name, body, body_end in _boxes(file, start, end):
         if name == b"rmra":
             yield "a reference movie"
+        elif name == b"cmov":
+            yield "a packed index, which may name other files"
         elif name == b"dref":
             for kind, entry, entry_end in _boxes(file, body + 8, min(body_end, end)):
                 is_inside = bool(_uint(file, entry, 4) & 1)

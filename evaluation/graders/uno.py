@@ -55,7 +55,7 @@ _ASK = re.compile(
     re.MULTILINE,
 )
 _SPOKEN = re.compile(r"\[\[\[(.*?)\]\]\]", re.DOTALL)
-_LETTERS = re.compile(r"[A-Z](?:\s?[,、，]?\s?[A-Z])*")
+_LETTERS = re.compile(r"[A-Z](?:(?:\s{0,2}|\s?[,、，]\s?)[A-Z])*")
 _YES_NO = re.compile(r"(?:yes|no|true|false|是|否|对|错|正确|错误)[.。]?", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+$€£¥]?\d[\d,]*(?:\.\d+)?(?:/\d+)?\s?(?:%|°?[A-Za-z]{1,12}|[\u3400-\u9fff]{1,3})?[.。]?")
 _ALTERNATIVES = re.compile(r"(?<!\d)\s?/\s?|\s?/\s?(?!\d)")
