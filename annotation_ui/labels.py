@@ -71,6 +71,9 @@ EVENTS = {
     ("material", MaterialState.DROPPED): N_("dropped the material {subject}"),
 }
 DROP_REASONS = {
+    DropReason.UNSAFE: N_("not safe to show"),
+    DropReason.LICENCE: N_("its licence forbids publishing"),
+    DropReason.WRONG_LANGUAGE: N_("another language"),
     DropReason.SILENT: N_("silent"),
     DropReason.BLACK: N_("black"),
     DropReason.NEAR_UNIFORM: N_("nearly one colour"),
@@ -82,6 +85,9 @@ DROP_REASONS = {
     DropReason.BLURRED: N_("blurred"),
     DropReason.TOO_QUIET: N_("too quiet"),
     DropReason.CLIPPED: N_("clipped sound"),
+    DropReason.NOISY: N_("nothing but noise"),
+    DropReason.NARROW_BAND: N_("too low to be heard"),
+    DropReason.BLOCKY: N_("coded with too few bits"),
     BY_PERSON: N_("somebody decided so"),
 }
 

@@ -37,7 +37,7 @@ class Studio:
     @property
     def thumbnail_folder(self) -> Path:
         """Where small pictures are kept; they can be deleted at any time."""
-        return self.workspace.project.root / "cache" / "thumbnails"
+        return self.workspace.project.thumbnail_folder
 
 
 @contextmanager

@@ -95,8 +95,7 @@ def _video(copy: bytes, received: MediaProbe, limits: MediaLimits, thresholds: T
                 each_second.append(grey)
             yield grey
 
-    assert checked.duration_s is not None
-    judgement = judge(watch(frames(), checked.duration_s), Modality.VIDEO, thresholds)
+    judgement = judge(watch(frames(), checked.media_ref(), thresholds), Modality.VIDEO, thresholds)
     return _examined(checked, received, video_looks(each_second), judgement)
 
 

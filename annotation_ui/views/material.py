@@ -126,9 +126,8 @@ def duplicate_group(session: Session, material_id: str) -> list[str]:
     order: list[str] = []
     first, second = col(DuplicateLink.first_id), col(DuplicateLink.second_id)
     while edge and len(order) < MOST_DUPLICATES:
-        links = session.exec(
-            select(DuplicateLink).where(first.in_(edge) | second.in_(edge)).order_by(col(DuplicateLink.distance))
-        ).all()
+        near = select(DuplicateLink).where(first.in_(edge) | second.in_(edge), DuplicateLink.shows_same())
+        links = session.exec(near.order_by(col(DuplicateLink.distance))).all()
         found = dict.fromkeys(end for link in links for end in (link.first_id, link.second_id) if end not in seen)
         order += found
         seen |= set(found)

@@ -104,7 +104,8 @@ def cards_of(session: Session, who: Principal, rows: Sequence[Material], links: 
     ):
         sources.setdefault(source.material_id, []).append(source)
     first, second = col(DuplicateLink.first_id), col(DuplicateLink.second_id)
-    pairs = session.exec(select(DuplicateLink).where(first.in_(ids) | second.in_(ids))).all()
+    same = select(DuplicateLink).where(first.in_(ids) | second.in_(ids), DuplicateLink.shows_same())
+    pairs = session.exec(same).all()
     doubled = {end for pair in pairs for end in (pair.first_id, pair.second_id)}
     tags = tags_of(session, ids)
     return [_card(row, sources.get(row.id, []), tags[row.id], row.id in doubled, who, links, t) for row in rows]

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from curation.filters.spectrum import band_of, noise_of
 from curation.filters.thresholds import Thresholds
-from curation.filters.verdict import DropReason, Verdict, judged
+from curation.filters.verdict import DropReason, Keep, Verdict, judged
 from curation.filters.views import Sound
 
 BLOCK_S = 0.02
@@ -44,10 +45,37 @@ def clipping(sound: Sound, thresholds: Thresholds) -> Verdict:
 
 def silence(sound: Sound, thresholds: Thresholds) -> Verdict:
     """Drop silence, and what is silent but for a click."""
-    levels_db = _block_levels_db(sound)
+    levels_db = block_levels_db(sound)
     share, most = float((levels_db < thresholds.audio_block_silent_db).mean()), thresholds.audio_silent_share_max
     faults = [f"{share:.1%} is silence, at most {most:.1%}"] if share > most else []
     return judged(DropReason.SILENT, faults, {"silent_share": share, "loudest_block_db": float(levels_db.max())})
+
+
+def snr(sound: Sound, thresholds: Thresholds) -> Verdict:
+    """Drop what is nothing but hiss: little over its steady noise, and that noise white.
+
+    A low ratio alone drops nothing, for rain, applause and engines are noise by nature; but theirs is not white.
+    """
+    found = noise_of(sound)
+    if found is None:
+        return Keep({"snr_db": None, "why": "silent, or shorter than half a second"})
+    least_db, whitest = thresholds.audio_snr_min_db, thresholds.audio_whiteness_max
+    is_hiss = found.snr_db < least_db and found.whiteness > whitest
+    fault = (
+        f"{found.snr_db:.1f} dB over white noise (whiteness {found.whiteness:.2f}), "
+        f"at least {least_db:g} dB where it is over {whitest:g}"
+    )
+    return judged(DropReason.NOISY, [fault] if is_hiss else [], {"snr_db": found.snr_db, "whiteness": found.whiteness})
+
+
+def bandwidth(sound: Sound, thresholds: Thresholds) -> Verdict:
+    """Drop what is all below hearing's lower end, where loudspeakers are silent."""
+    found, least_hz = band_of(sound), thresholds.audio_bandwidth_min_hz
+    if found is None:
+        return Keep({"bandwidth_hz": None, "why": "silent"})
+    faults = [f"reaches up to {found.edge_hz:.0f} Hz, at least {least_hz:g} Hz"] if found.edge_hz < least_hz else []
+    measures = {"bandwidth_hz": found.edge_hz, "energy_99_hz": found.energy_99_hz}
+    return judged(DropReason.NARROW_BAND, faults, measures)
 
 
 def _loudness_lufs(sound: Sound) -> float:
@@ -64,7 +92,7 @@ def _loudness_lufs(sound: Sound) -> float:
     return max(float(found), LEVEL_FLOOR_DB)
 
 
-def _block_levels_db(sound: Sound) -> npt.NDArray[np.float64]:
+def block_levels_db(sound: Sound) -> npt.NDArray[np.float64]:
     """Root mean square of each 20 ms over all channels, in dB of full scale, not below -120."""
     size = min(max(1, round(BLOCK_S * sound.sample_rate_hz)), sound.samples.shape[1])
     count = sound.samples.shape[1] // size

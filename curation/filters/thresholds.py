@@ -9,9 +9,10 @@ class Thresholds:
 
     They are lenient: what they drop cannot be used, what they keep may still be poor. Lengths in pixels, times in
     seconds, luma and its spread on the scale 0 to 255, loudness in LUFS, levels in dB of full scale, shares in [0, 1].
+    Change one, and change the version: materials are judged again where theirs is another.
     """
 
-    version: str = "1"
+    version: str = "2"
 
     image_side_min_px: int = 64
     image_aspect_max: float = 8.0
@@ -25,10 +26,22 @@ class Thresholds:
     audio_clipped_share_max: float = 0.25
     audio_block_silent_db: float = -60.0
     audio_silent_share_max: float = 0.995
+    audio_snr_min_db: float = -5.0
+    audio_whiteness_max: float = 0.9
+    audio_bandwidth_min_hz: float = 100.0
 
     video_duration_min_s: float = 0.3
     video_bright_min: float = 32.0
+    video_black_share_max: float = 0.98
     video_change_min: float = 8.0
+    video_frozen_share_max: float = 0.998
+    video_bits_per_change_min: float = 0.01
+    video_cut_luma_min: float = 40.0
+    video_cut_histogram_min: float = 0.2
+
+    language_share_min: float = 0.1
+    language_speech_min_s: float = 3.0
+    language_letters_min: int = 20
 
 
 DEFAULT_THRESHOLDS = Thresholds()

@@ -7,20 +7,29 @@ from typing import Any, Protocol
 
 from curation.filters.thresholds import Thresholds
 
-Measures = Mapping[str, float]
+Measures = Mapping[str, float | str | None]
+"""What a filter found, by name with unit; None for what is not defined, then `why` says the reason."""
 
 
 class DropClass(StrEnum):
-    """The three classes of thrown-out material (UNO-Bench, section 3.1.2)."""
+    """Three classes of thrown-out material (UNO-Bench, section 3.1.2), and one of our own.
+
+    `not_usable` says nothing against the material itself: its licence, its language or what it shows do not fit what
+    the project may publish.
+    """
 
     LOW_QUALITY = "low_quality"
     MEANINGLESS = "meaningless"
     ILLOGICAL = "illogical"
+    NOT_USABLE = "not_usable"
 
 
 class DropReason(StrEnum):
     """Why our own filters drop; where several apply, the first one here is the one that tells most."""
 
+    UNSAFE = "unsafe"
+    LICENCE = "licence"
+    WRONG_LANGUAGE = "wrong_language"
     SILENT = "silent"
     BLACK = "black"
     NEAR_UNIFORM = "near_uniform"
@@ -32,9 +41,15 @@ class DropReason(StrEnum):
     BLURRED = "blurred"
     TOO_QUIET = "too_quiet"
     CLIPPED = "clipped"
+    NOISY = "noisy"
+    NARROW_BAND = "narrow_band"
+    BLOCKY = "blocky"
 
 
 CLASS_OF_REASON: Mapping[str, DropClass] = {
+    DropReason.UNSAFE: DropClass.NOT_USABLE,
+    DropReason.LICENCE: DropClass.NOT_USABLE,
+    DropReason.WRONG_LANGUAGE: DropClass.NOT_USABLE,
     DropReason.SILENT: DropClass.MEANINGLESS,
     DropReason.BLACK: DropClass.MEANINGLESS,
     DropReason.NEAR_UNIFORM: DropClass.MEANINGLESS,
@@ -46,12 +61,15 @@ CLASS_OF_REASON: Mapping[str, DropClass] = {
     DropReason.BLURRED: DropClass.LOW_QUALITY,
     DropReason.TOO_QUIET: DropClass.LOW_QUALITY,
     DropReason.CLIPPED: DropClass.LOW_QUALITY,
+    DropReason.NOISY: DropClass.MEANINGLESS,
+    DropReason.NARROW_BAND: DropClass.LOW_QUALITY,
+    DropReason.BLOCKY: DropClass.LOW_QUALITY,
 }
 
 
 @dataclass(frozen=True)
 class Keep:
-    """Nothing against it; `measures` are what the filter found, by name with unit."""
+    """Nothing against it."""
 
     measures: Measures = field(default_factory=dict)
 
@@ -70,7 +88,12 @@ Verdict = Keep | Drop
 
 
 class Filter(Protocol):
-    """Judges one material. `view` is a `Picture`, a `Sound` or a `Film`, as the modality in the filter's name says."""
+    """Judges one material.
+
+    `view` is a `Picture`, a `Sound` or a `Film`, as the modality in the filter's name says, or a `Described` where the
+    name begins with `any-`. Such a filter raises an `InterplayError` where it cannot judge; that is noted beside the
+    material, which is kept.
+    """
 
     def __call__(self, view: Any, thresholds: Thresholds) -> Verdict:
         """Keep it, or drop it with a reason."""

@@ -7,16 +7,19 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from core.content import MediaRef
+from core.content import MediaRef, Modality
 from core.media.audio import load_audio
+from core.media.image import load_image
 from core.media.limits import MediaLimits
-from core.media.video import Pixels
+from core.media.video import Pixels, iter_frames
+from curation.filters.thresholds import Thresholds
 
 PICTURE_SIDE_PX = 512
 FRAME_SIDE_PX = 128
 EXCERPT_S = 600.0
 EXCERPT_RATE_HZ = 16_000
 FRAMES_HZ = 4
+HISTOGRAM_BINS = 32
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,32 @@ class Sound:
 
 @dataclass(frozen=True)
 class Film:
-    """A video, four frames a second.
+    """A video without its sound, four frames a second, each scaled to at most 128 px.
 
-    `brightest` (frames,) is the 99.9th percentile of each frame's luma, 0 to 255; `changes` (frames,) is the largest
-    difference of luma between each frame and the first one, over all pixels of frames scaled to at most 128 px.
+    Attributes:
+        duration_s: How long it lasts.
+        width_px: As shown.
+        height_px: As shown.
+        byte_count: Of the file, which holds the picture and nothing else.
+        brightest: (frames,) the 99.9th percentile of each frame's luma, 0 to 255.
+        changed: (frames,) the share of pixels whose luma differs by `video_change_min` from the last frame that had
+            such pixels: so what moves slowly moves in the end. 0 for the first frame.
+        luma_steps: (frames,) mean difference of luma from the frame before; 0 for the first frame.
+        histogram_steps: (frames,) the share of pixels that changed their place in a histogram of luma of 32 bins from
+            the frame before, in [0, 1]; 0 for the first frame.
     """
 
     duration_s: float
+    width_px: int
+    height_px: int
+    byte_count: int
     brightest: npt.NDArray[np.float32]
-    changes: npt.NDArray[np.float32]
+    changed: npt.NDArray[np.float32]
+    luma_steps: npt.NDArray[np.float32]
+    histogram_steps: npt.NDArray[np.float32]
+
+
+View = Picture | Sound | Film
 
 
 def see(image: Image.Image) -> Picture:
@@ -74,14 +94,50 @@ def small_grey(frame: Pixels) -> Image.Image:
     return image
 
 
-def watch(frames: Iterable[Image.Image], duration_s: float) -> Film:
+def watch(frames: Iterable[Image.Image], ref: MediaRef, thresholds: Thresholds) -> Film:
     """The view of a video, from its frames as `small_grey` gives them."""
-    first: npt.NDArray[np.float32] | None = None
-    brightest, changes = [], []
+    assert ref.duration_s is not None
+    assert ref.width_px is not None
+    assert ref.height_px is not None
+    last: npt.NDArray[np.float32] | None = None
+    differing: npt.NDArray[np.float32] | None = None
+    rows: list[tuple[float, float, float, float]] = []
     for frame in frames:
         luma = np.asarray(frame, dtype=np.float32)
-        first = luma if first is None else first
-        brightest.append(np.percentile(luma, 99.9))
-        # A film may change its size midway, which is a change.
-        changes.append(np.abs(luma - first).max() if luma.shape == first.shape else 255.0)
-    return Film(duration_s, np.array(brightest, dtype=np.float32), np.array(changes, dtype=np.float32))
+        if last is None or differing is None:
+            last = differing = luma
+        changed = _changed(luma, differing, thresholds.video_change_min)
+        rows.append((float(np.percentile(luma, 99.9)), changed, *_steps(luma, last)))
+        last, differing = luma, luma if changed else differing
+    brightest, changes, luma_steps, histogram_steps = np.array(rows, dtype=np.float32).T
+    return Film(
+        ref.duration_s, ref.width_px, ref.height_px, ref.byte_count, brightest, changes, luma_steps, histogram_steps
+    )
+
+
+def view_of(copy: bytes, ref: MediaRef, limits: MediaLimits, thresholds: Thresholds) -> View:
+    """The view of a working copy; decoding belongs into a guarded process.
+
+    Raises:
+        MediaError: It cannot be decoded.
+    """
+    match ref.modality:
+        case Modality.IMAGE:
+            return see(load_image(copy, limits))
+        case Modality.AUDIO:
+            return hear(copy, ref, limits)
+        case _:
+            frames = (small_grey(pixels) for _, pixels in iter_frames(copy, at_hz=FRAMES_HZ, limits=limits))
+            return watch(frames, ref, thresholds)
+
+
+def _changed(luma: npt.NDArray[np.float32], other: npt.NDArray[np.float32], least: float) -> float:
+    # A film may change its size midway, which changes all of it.
+    return float((np.abs(luma - other) >= least).mean()) if luma.shape == other.shape else 1.0
+
+
+def _steps(luma: npt.NDArray[np.float32], last: npt.NDArray[np.float32]) -> tuple[float, float]:
+    if luma.shape != last.shape:
+        return 255.0, 1.0
+    first, second = (np.histogram(one, HISTOGRAM_BINS, (0, 256))[0] / one.size for one in (luma, last))
+    return float(np.abs(luma - last).mean()), float(np.abs(first - second).sum() / 2)

@@ -1,0 +1,371 @@
+"""Judging materials: with what people say of them when they come in, and again when filters or knowledge changed."""
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from core.content import MediaRef, Modality
+from core.executor import map_units
+from core.grading import Failure, FailureKind, Outcome
+from core.ids import Clock, utc_now
+from core.media.guard import Guard
+from core.media.limits import MediaLimits
+from core.progress import progress
+from core.settings import Settings
+from curation.entries import Entry
+from curation.examine import Examination, Examined
+from curation.filters.catalogue import ANY, Judgement, filters_of, judge, judge_described, worst_drop
+from curation.filters.described import Described, Rules, Said
+from curation.filters.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from curation.filters.verdict import Drop
+from curation.filters.views import view_of
+from curation.materials import BY_PERSON, chunked
+from warehouse import events
+from warehouse.blobs import BlobStore
+from warehouse.captions import Search, find_captions
+from warehouse.runs import open_run
+from warehouse.tables import CaptionState, Event, Material, MaterialSource, MaterialState, MaterialWork, Segment
+from warehouse.workspace import Workspace
+
+COMMAND = "material judge"
+WORK = "judge"
+OVERRULE = "overrule"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A material that is kept or dropped otherwise than before; reasons are None where it is kept."""
+
+    sha256: str
+    before: str
+    after: str
+    before_reason: str | None
+    reason: str | None
+    measure: str | None
+
+
+@dataclass
+class JudgeReport:
+    """What became of every material; `failures` are texts by the material's sha256."""
+
+    judged: int = 0
+    known: int = 0
+    changes: list[Change] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+    run_id: str | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many were judged now or before, are kept again, dropped now, dropped for another reason, and failed."""
+        kept = [change for change in self.changes if change.after == MaterialState.KEPT]
+        dropped = [change for change in self.changes if change.after != change.before == MaterialState.KEPT]
+        return {
+            "judged": self.judged,
+            "known": self.known,
+            "now_kept": len(kept),
+            "now_dropped": len(dropped),
+            "other_reason": len(self.changes) - len(kept) - len(dropped),
+            "failed": len(self.failures),
+        }
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A material to judge; `media` and `words` say what about it is not judged as it stands."""
+
+    material_id: str
+    sha256: str
+    ref: MediaRef
+    measures: Mapping[str, Any]
+    described: Described
+    media: bool
+    words: bool
+
+
+@dataclass(frozen=True)
+class _Looker:
+    """Decodes working copies in guarded processes and asks the filters of their modality."""
+
+    guard: Guard
+    blobs: BlobStore
+    limits: MediaLimits
+    thresholds: Thresholds
+
+    def __call__(self, unit: _Unit) -> Judgement:
+        copy = self.blobs.get(unit.ref.sha256)
+        return self.guard.run(judge_copy, copy, unit.ref, self.limits, self.thresholds)
+
+
+def judge_copy(copy: bytes, ref: MediaRef, limits: MediaLimits, thresholds: Thresholds) -> Judgement:
+    """What the filters of its modality say of a working copy; for a guarded process.
+
+    Raises:
+        MediaError: It cannot be decoded.
+    """
+    return judge(view_of(copy, ref, limits, thresholds), ref.modality, thresholds)
+
+
+def rules_of(settings: Settings) -> Rules:
+    """What the project takes."""
+    return Rules(tuple(sorted(set(settings.languages))), tuple(sorted(set(settings.allowed_licences))))
+
+
+def judged_with_claims(
+    examination: Examination, entries: Sequence[Entry], rules: Rules, blobs: BlobStore, thresholds: Thresholds
+) -> Examination:
+    """An examination of a file, judged also by what people say of it."""
+    claims = [entry.claims for entry in {entry.origin: entry for entry in entries}.values()]
+    licences = tuple(claim.licence for claim in claims)
+    shown = next((claim.caption for claim in claims if claim.caption), None)
+    either = next((text for claim in claims if (text := claim.caption or claim.audio_content)), None)
+    heard = next((claim.audio_content for claim in claims if claim.audio_content), None)
+    kind = next((claim.audio_type for claim in claims if claim.audio_type), None)
+
+    def judged(examined: Examined, content: str | None) -> Examined:
+        described = Described(
+            ref=examined.ref,
+            licences=licences,
+            audio_type=kind if examined.ref.modality == Modality.AUDIO else None,
+            audio_content=content,
+            rules=rules,
+            read=partial(blobs.get, examined.ref.sha256),
+        )
+        measures = examined.measures | judge_described(described, thresholds).measures
+        drop = worst_drop(measures)
+        return replace(
+            examined, measures=measures, drop_reason=drop.reason if drop else None, drop_measure=_in_words(drop)
+        )
+
+    if examination.sound is None:
+        return replace(examination, main=judged(examination.main, either))
+    return replace(examination, main=judged(examination.main, shown), sound=judged(examination.sound, heard))
+
+
+def judge_again(
+    workspace: Workspace,
+    *,
+    again: bool = False,
+    dry_run: bool = False,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    clock: Clock = utc_now,
+) -> JudgeReport:
+    """Judge all kept and dropped materials about which filters, thresholds or what is known have changed.
+
+    What a person decided stands, whatever filters say. Each material is judged in one transaction: this can stop at
+    any moment, and the same call does what is missing.
+
+    Args:
+        workspace: The opened project.
+        again: Also those that are judged as they stand.
+        dry_run: Judge, and write nothing.
+        thresholds: Of the filters.
+        clock: For the rows' times.
+    """
+    report = JudgeReport()
+    with workspace.database.reading() as session:
+        query = select(Material.id).where(col(Material.state) != MaterialState.WITHDRAWN)
+        ids = list(session.exec(query.order_by(col(Material.id))))
+    rules = rules_of(workspace.project.settings)
+    units = [unit for some in chunked(ids) for unit in _units(workspace, some, rules, thresholds, again)]
+    report.known = len(ids) - len(units)
+    if dry_run or not units:
+        _Judging(workspace, None, thresholds, clock, report).run(units)
+        return report
+    remembered = {"again": again, "rules": asdict(rules), "thresholds": asdict(thresholds)}
+    with open_run(workspace.database, COMMAND, remembered, clock=clock) as run:
+        report.run_id = run.id
+        _Judging(workspace, run.id, thresholds, clock, report).run(units)
+        run.summary = report.counts
+    return report
+
+
+class _Judging:
+    """One call of `judge_again`; without a run id it is dry."""
+
+    def __init__(
+        self, workspace: Workspace, run_id: str | None, thresholds: Thresholds, clock: Clock, report: JudgeReport
+    ) -> None:
+        self._workspace, self._run_id, self._thresholds = workspace, run_id, thresholds
+        self._clock, self._report = clock, report
+
+    def run(self, units: Sequence[_Unit]) -> None:
+        with progress("Judging", len(units)) as ticker:
+            for unit in units:
+                if not unit.media:
+                    self._finish(unit, None)
+                    ticker.advance()
+            with closing(self._looked([unit for unit in units if unit.media])) as looked:
+                for unit, outcome in looked:
+                    if outcome.failure is None:
+                        self._finish(unit, outcome.unwrap())
+                    else:
+                        self._fail(unit, outcome.failure)
+                    ticker.advance()
+
+    def _looked(self, units: Sequence[_Unit]) -> Generator[tuple[_Unit, Outcome[Judgement]]]:
+        if not units:
+            return
+        project = self._workspace.project
+        limits = MediaLimits(max_bytes=project.settings.max_file_bytes, max_duration_s=project.settings.max_duration_s)
+        workers = min(project.workers, len(units))
+        # As in ingest: the guard's processes are the workers, threads wait for them.
+        with Guard(workers, limits) as guard:
+            looker = _Looker(guard, self._workspace.blobs, limits, self._thresholds)
+            yield from map_units(looker, units, backend="threads", workers=workers)
+
+    def _finish(self, unit: _Unit, looked: Judgement | None) -> None:
+        new = dict(looked.measures) if looked else {}
+        prefixes = [f"{unit.ref.modality.value}-"] if looked else []
+        if unit.words:
+            new |= judge_described(unit.described, self._thresholds).measures
+            prefixes.append(f"{ANY}-")
+        failures = [f"{name}: {facts['failure']}" for name, facts in sorted(new.items()) if _failed(facts)]
+        if failures:
+            self._report.failures[unit.sha256] = "; ".join(failures)
+        with self._session() as session:
+            material = session.get(Material, unit.material_id, with_for_update=self._run_id is not None)
+            if material is None or material.state == MaterialState.WITHDRAWN:
+                return  # taken back meanwhile
+            self._report.judged += 1
+            held = {key: value for key, value in material.measures.items() if not key.startswith(tuple(prefixes))}
+            self._apply(session, material, held | new)
+            if looked and self._run_id is not None:
+                _forget_failure(session, material.id)
+
+    def _apply(self, session: Session, material: Material, measures: dict[str, Any]) -> None:
+        """Take measures over, and what follows from them; a person's decision stays."""
+        drop = worst_drop(measures)
+        before = (material.state, material.drop_reason, material.drop_measure)
+        after = (
+            MaterialState.DROPPED if drop else MaterialState.KEPT,
+            drop.reason if drop else None,
+            _in_words(drop),
+        )
+        if _is_decided(session, material):
+            after = before
+        if before[:2] != after[:2]:
+            told = (before[0].value, after[0].value, before[1], after[1], after[2])
+            self._report.changes.append(Change(material.sha256, *told))
+        if self._run_id is None or (before == after and measures == material.measures):
+            return
+        material.measures = measures
+        material.state, material.drop_reason, material.drop_measure = after
+        material.version += 1
+        session.add(material)
+        detail: dict[str, Any] = {"version": material.version, "thresholds": self._thresholds.version}
+        if before != after:
+            detail |= {"before": before[0].value, "before_reason": before[1], "before_measure": before[2]}
+            detail |= {"after": after[0].value, "reason": after[1], "measure": after[2]}
+        events.record(session, f"run:{self._run_id}", "material", material.id, "judge", self._clock, **detail)
+
+    def _fail(self, unit: _Unit, failure: Failure) -> None:
+        """Mark that a working copy could not be looked at; the next call tries again."""
+        # Of a bug in a decoder's library the last line tells what happened.
+        said = (failure.message.strip().splitlines() or [""])[-1]
+        said = said if failure.kind == FailureKind.BAD_INPUT else f"{failure.kind.value}: {said}"
+        self._report.failures[unit.sha256] = said
+        if self._run_id is None:
+            return
+        with self._session() as session:
+            _forget_failure(session, unit.material_id)
+            mark = MaterialWork(
+                material_id=unit.material_id,
+                work=WORK,
+                maker=_maker(unit.ref, self._thresholds),
+                failure=said,
+                run_id=self._run_id,
+                created_at=self._clock(),
+            )
+            session.add(mark)
+
+    def _session(self) -> Any:
+        database = self._workspace.database
+        return database.reading() if self._run_id is None else database.session()
+
+
+def _units(
+    workspace: Workspace, ids: Sequence[str], rules: Rules, thresholds: Thresholds, again: bool
+) -> Iterator[_Unit]:
+    """Of some materials those that are not judged as they stand."""
+    with workspace.database.reading() as session:
+        materials = session.exec(select(Material).where(col(Material.id).in_(ids)).order_by(col(Material.id))).all()
+        described = _described(session, materials, rules, workspace.blobs)
+    for material in materials:
+        one, measures = described[material.id], material.measures
+        media = again or not _is_fresh(measures, material.modality, thresholds)
+        failed = any(_failed(facts) for facts in measures.values())
+        words = again or failed or not _is_fresh(measures, ANY, thresholds) or measures.get("known") != one.fingerprint
+        if media or words:
+            yield _Unit(material.id, material.sha256, one.ref, measures, one, media, words)
+
+
+def _is_fresh(measures: Mapping[str, Any], kind: str, thresholds: Thresholds) -> bool:
+    held = {name for name in measures if name.startswith(f"{kind}-")}
+    return measures.get("thresholds") == thresholds.version and held == {name for name, _ in filters_of(kind)}
+
+
+def _failed(facts: Any) -> bool:
+    return isinstance(facts, Mapping) and "failure" in facts
+
+
+def _described(session: Session, materials: Sequence[Material], rules: Rules, blobs: BlobStore) -> dict[str, Described]:
+    """What the tables know of materials, by id."""
+    ids = [material.id for material in materials]
+    licences: dict[str, list[str | None]] = {id_: [] for id_ in ids}
+    sources = select(MaterialSource).where(col(MaterialSource.material_id).in_(ids)).order_by(col(MaterialSource.id))
+    for source in session.exec(sources):
+        licences[source.material_id].append(source.licence)
+    captions: dict[str, list[str]] = {id_: [] for id_ in ids}
+    for caption in find_captions(session, Search(ids, states=[CaptionState.ACCEPTED])):
+        captions[caption.material_id].append(caption.text)
+    speech = _transcripts(session, ids)
+    return {
+        material.id: Described(
+            ref=material.media_ref,
+            licences=tuple(licences[material.id]),
+            speech=tuple(speech[material.id]),
+            audio_type=material.audio_type,
+            audio_content=material.audio_content,
+            captions=tuple(captions[material.id]),
+            rules=rules,
+            read=partial(blobs.get, material.media["sha256"]),
+        )
+        for material in materials
+    }
+
+
+def _transcripts(session: Session, ids: Sequence[str]) -> dict[str, list[Said]]:
+    """Who says what in each material; there is one transcript, the newest."""
+    found: dict[str, list[Said]] = {id_: [] for id_ in ids}
+    query = select(Segment).where(col(Segment.material_id).in_(ids))
+    for one in session.exec(query.order_by(col(Segment.start_s), col(Segment.end_s), col(Segment.id))):
+        found[one.material_id].append(Said(one.end_s - one.start_s, one.language, one.text))
+    return found
+
+
+def _is_decided(session: Session, material: Material) -> bool:
+    """Whether a person ever overruled the filters."""
+    if material.drop_reason == BY_PERSON:
+        return True
+    said = (Event.subject_kind == "material", Event.subject_id == material.id, Event.action == OVERRULE)
+    return session.exec(select(Event).where(*said).limit(1)).first() is not None
+
+
+def _maker(ref: MediaRef, thresholds: Thresholds) -> str:
+    """What a failure is marked with: it is about these filters."""
+    return f"{ref.modality.value}-filters@{thresholds.version}"
+
+
+def _forget_failure(session: Session, material_id: str) -> None:
+    marks = select(MaterialWork).where(MaterialWork.material_id == material_id, MaterialWork.work == WORK)
+    for mark in session.exec(marks):
+        session.delete(mark)
+    session.flush()
+
+
+def _in_words(drop: Drop | None) -> str | None:
+    return f"{drop.drop_class.value}: {drop.measure}" if drop else None
