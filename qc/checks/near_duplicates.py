@@ -8,13 +8,15 @@ from warehouse.tables import DuplicateLink, Material
 def representatives(session: Session) -> dict[str, str]:
     """The sha256 of each working copy that has near-duplicates, to that of one which stands for all of its group.
 
-    Groups are the connected components of all duplicate links, whatever found them; the smallest sha256 stands for
-    its group, and working copies without near-duplicates are left out.
+    Groups are the connected components of all duplicate links, whatever found them, but for those that say only that
+    media mean nearly the same: another photo of one scene can be asked the same. The smallest sha256 stands for its
+    group, and working copies without near-duplicates are left out.
     """
     from scipy.cluster.hierarchy import DisjointSet
 
-    links = session.exec(select(DuplicateLink.first_id, DuplicateLink.second_id)).all()
-    linked = select(DuplicateLink.first_id).union(select(DuplicateLink.second_id))
+    same = DuplicateLink.shows_same()
+    links = session.exec(select(DuplicateLink.first_id, DuplicateLink.second_id).where(same)).all()
+    linked = select(DuplicateLink.first_id).where(same).union(select(DuplicateLink.second_id).where(same))
     found = session.exec(select(Material.id, Material.media).where(col(Material.id).in_(linked)))
     sha256s = {id_: media["sha256"] for id_, media in found}
     groups = DisjointSet(sha256s.values())

@@ -1,5 +1,6 @@
 import io
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -168,3 +169,52 @@ def call() -> Call:
         return json.loads(result.stdout)
 
     return run
+
+
+FAKE_EMBEDDER = """
+import numpy as np
+
+from curation.embedding import ModelOutOfReach
+
+NAMES = ("red", "green", "blue")
+SHOWN = []
+
+
+class Fake:
+    # Sees the mean colour, reads names of colours; what is black has no direction.
+    def __init__(self, name, root):
+        self.fingerprint = f"fake:{name}@1"
+        self.logit_scale = None if name == "blind" else 10.0
+
+    def load(self):
+        if self.fingerprint == "fake:gone@1":
+            raise ModelOutOfReach("the hub cannot be reached; name a folder in clip_model")
+
+    def embed_images(self, images):
+        SHOWN.append(len(images))
+        return self._unit([np.asarray(image, dtype=np.float32).mean(axis=(0, 1)) // 10 for image in images])
+
+    def embed_texts(self, texts):
+        return self._unit([[text.count(name) for name in NAMES] for text in texts])
+
+    def _unit(self, rows):
+        rows = np.asarray(rows, dtype=np.float32)
+        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+"""
+
+
+@pytest.fixture
+def fake_embedder(tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An embedder as an installed package offers it, named in the project's settings; gives the package's folder."""
+    folder = tmp_path / "site"
+    (folder / "fake_embedder-1.dist-info").mkdir(parents=True)
+    (folder / "fake_embedder-1.dist-info" / "METADATA").write_text("Name: fake-embedder\nVersion: 1\n")
+    entry = "[interplay.embedders]\nfake@1 = fake_embedder:Fake\n"
+    (folder / "fake_embedder-1.dist-info" / "entry_points.txt").write_text(entry)
+    (folder / "fake_embedder.py").write_text(FAKE_EMBEDDER)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "fake_embedder", raising=False)
+    monkeypatch.setenv("INTERPLAY_CLIP_MODEL", "fake:colours")
+    monkeypatch.setenv("INTERPLAY_TEXT_MODEL", "fake:words")
+    monkeypatch.setenv("INTERPLAY_WORKERS", "1")
+    return folder

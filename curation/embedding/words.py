@@ -1,0 +1,57 @@
+"""What is said in materials and of them: transcripts, descriptions of sounds, captions."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlmodel import Session, col, select
+
+from warehouse.captions import Search, find_captions
+from warehouse.tables import CaptionState, Material, MaterialState, Segment
+
+
+@dataclass(frozen=True)
+class Words:
+    """All words of a material; `subject` is the sha256 of its working copy."""
+
+    material_id: str
+    subject: str
+    text: str
+
+
+def words_of_library(session: Session) -> list[Words]:
+    """The words of every kept material that has some, by id.
+
+    They are what is said in it, then the description of its sound, then its captions and transcripts: those that were
+    accepted, and those that are only proposed where none was.
+    """
+    query = select(Material).where(Material.state == MaterialState.KEPT).order_by(col(Material.id))
+    kept = session.exec(query).all()
+    said = _joined((one.material_id, one.text) for one in _segments(session))
+    told = _told(session)
+    found: list[Words] = []
+    for material in kept:
+        parts = (said.get(material.id), material.audio_content, told.get(material.id))
+        # A transcript may stand in several places.
+        text = "\n".join(dict.fromkeys(part.strip() for part in parts if part and part.strip()))
+        if text:
+            found.append(Words(material.id, material.media["sha256"], text))
+    return found
+
+
+def _segments(session: Session) -> Iterable[Segment]:
+    return session.exec(select(Segment).order_by(col(Segment.material_id), col(Segment.start_s), col(Segment.id)))
+
+
+def _told(session: Session) -> dict[str, str]:
+    captions = find_captions(session, Search(states=(CaptionState.ACCEPTED, CaptionState.PROPOSED)))
+    accepted = {one.material_id for one in captions if one.state == CaptionState.ACCEPTED}
+    standing = (one for one in captions if one.state == CaptionState.ACCEPTED or one.material_id not in accepted)
+    return _joined((one.material_id, one.text) for one in standing)
+
+
+def _joined(texts: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+    found: dict[str, list[str]] = {}
+    for material_id, text in texts:
+        if text and text.strip():
+            found.setdefault(material_id, []).append(text.strip())
+    return {material_id: "\n".join(parts) for material_id, parts in found.items()}
