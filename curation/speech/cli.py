@@ -1,0 +1,244 @@
+"""Commands of `interplay material` about sound: transcribe, segments, edit-segments, classify-sound."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from sqlmodel import Session, col, select
+
+from core.settings import Settings
+from curation.materials import find_material, sound_of
+from curation.passes import PassReport, Which, works_of
+from curation.speech.catalogue import (
+    LIGHT_DIARIZER,
+    MODEL_DIARIZER,
+    SOUND_CLASSIFIER,
+    TRANSCRIBER,
+    diarizers,
+    sound_classifiers,
+    transcribers,
+)
+from curation.speech.pipeline import (
+    CLASSIFY_SOUND,
+    TRANSCRIBE,
+    ClassifySound,
+    TranscribeSound,
+    limits_of,
+    run_speech_pass,
+)
+from curation.speech.subtitles import KINDS, Kind, subtitles
+from curation.speech.transcripts import BadSegments, EditedSegment, edit_segments, edition, segments_of
+from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show
+from warehouse.people import get_user
+from warehouse.tables import Material, MaterialWork, Segment
+from warehouse.workspace import Workspace, open_workspace
+
+HANDLE = 12
+_EDITABLE = ("id", "start_s", "end_s", "speaker", "text")
+
+MaterialArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="Material: its id or sha256, or how that begins; of a video its sound.")
+]
+MaterialsArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[ID]...", help="Materials: ids or sha256, or how they begin; else all.")
+]
+AgainOption = Annotated[bool, typer.Option("--again", help="Also those that had it.")]
+
+
+def transcribe_command(
+    materials: MaterialsArgument = None,
+    transcriber: Annotated[str, typer.Option(help="What writes down the words.")] = TRANSCRIBER,
+    diarizer: Annotated[
+        str | None,
+        typer.Option(help="What tells speakers apart; else 'pyannote' where diarization_model is set, and 'light'."),
+    ] = None,
+    again: AgainOption = False,
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Write down who says what in sounds; what was done is not done again, and people's edits stay.
+
+    Models are those of asr_model and diarization_model in interplay.toml.
+
+    Example: interplay material transcribe --dry-run
+    """
+    with open_workspace(project) as workspace:
+        settings = workspace.project.settings
+        work = _transcription(settings, transcriber, diarizer)
+        which = _which(workspace, materials, again)
+        report = run_speech_pass(workspace, work, which, dry_run=dry_run)
+        marks = _marks(workspace, report, TRANSCRIBE)
+    lines = _transcribed_lines(marks)
+    if work.diarizer.lighter:
+        lines.append(
+            "speakers: told apart in the lighter way, without a model, which errs often; set diarization_model in "
+            "interplay.toml for the better one"
+        )
+    document = _report_document(report, dry_run, work.maker, marks) | {"lighter": work.diarizer.lighter}
+    show(document, [*_report_lines(report, dry_run), *lines], as_json)
+
+
+def classify_sound_command(
+    materials: MaterialsArgument = None,
+    classifier: Annotated[str, typer.Option(help="'light', or 'transformers' with --model.")] = SOUND_CLASSIFIER,
+    model: Annotated[
+        str | None, typer.Option(help="Audio-classification model with AudioSet's labels: its hub name, or a folder.")
+    ] = None,
+    again: AgainOption = False,
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Say of sounds whether they are speech, environment or music; what people said of them stays.
+
+    Example: interplay material classify-sound --dry-run
+    """
+    with open_workspace(project) as workspace:
+        work = ClassifySound(sound_classifiers()[classifier].load()(model), limits_of(workspace.project.settings))
+        which = _which(workspace, materials, again)
+        report = run_speech_pass(workspace, work, which, dry_run=dry_run)
+        marks = _marks(workspace, report, CLASSIFY_SOUND)
+    counted = Counter(str(mark["audio_type"]) for mark in marks)
+    lines = [", ".join(f"{name} {count}" for name, count in sorted(counted.items()))] if counted else []
+    lines += _left_to_people(marks)
+    show(_report_document(report, dry_run, work.maker, marks), [*_report_lines(report, dry_run), *lines], as_json)
+
+
+def segments_command(
+    material: MaterialArgument,
+    as_subtitles: Annotated[
+        str | None, typer.Option("--subtitles", help=f"Print subtitles instead: {' or '.join(KINDS)}.")
+    ] = None,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Show who says what in a sound; the JSON can be edited and given to 'material edit-segments'.
+
+    Example: interplay material segments 4f6b2c --subtitles srt
+    """
+    kind: Kind | None = next((one for one in KINDS if one == as_subtitles), None)
+    if as_subtitles is not None and kind is None:
+        raise typer.BadParameter(f"--subtitles is {' or '.join(KINDS)}")
+    with open_workspace(project) as workspace, workspace.database.reading() as session:
+        found = _heard(session, find_material(session, material))
+        rows = segments_of(session, found.id)
+        mark = works_of(session, [found.id], TRANSCRIBE).get(found.id)
+        document = _document(found, rows, mark)
+        lines = [subtitles(rows, kind)] if kind else _segment_lines(rows, mark)
+    show(document, lines, as_json)
+
+
+def edit_segments_command(
+    material: MaterialArgument,
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="What 'segments --json' gave, edited.")],
+    by: Annotated[str, typer.Option(help="Your name as a user; you need the role annotator, reviewer or maintainer.")],
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Put your words, speakers and times in the place of a machine's; no machine changes them afterwards.
+
+    Segments without an id are new, those that you leave out are removed.
+
+    Example: interplay material edit-segments 4f6b2c segments.json --by mei
+    """
+    expected, wanted = _read(file)
+    with open_workspace(project) as workspace, workspace.database.session() as session:
+        found = _heard(session, find_material(session, material))
+        rows = edit_segments(session, found, wanted, get_user(session, by), expected)
+        yours = sum(row.made_by == by for row in rows)
+        document = _document(found, rows, None)
+    show(document, [f"{found.sha256[:HANDLE]}: {len(rows)} segments, of them {yours} by {by}"], as_json)
+
+
+def _transcription(settings: Settings, transcriber: str, diarizer: str | None) -> TranscribeSound:
+    chosen = diarizer or (MODEL_DIARIZER if settings.diarization_model else LIGHT_DIARIZER)
+    return TranscribeSound(
+        transcribers()[transcriber].load()(settings.asr_model),
+        diarizers()[chosen].load()(settings.diarization_model),
+        limits_of(settings),
+    )
+
+
+def _which(workspace: Workspace, names: list[str] | None, again: bool) -> Which:
+    if not names:
+        return Which(again=again)
+    with workspace.database.reading() as session:
+        return Which([_heard(session, find_material(session, name)).id for name in names], again)
+
+
+def _heard(session: Session, material: Material) -> Material:
+    """The material; of a video the sound that was taken out of it."""
+    return sound_of(session, material) or material
+
+
+def _marks(workspace: Workspace, report: PassReport, work: str) -> list[dict[str, Any]]:
+    """What this run found, by material."""
+    mine = (MaterialWork.run_id == report.run_id, MaterialWork.work == work, col(MaterialWork.failure).is_(None))
+    query = select(MaterialWork).where(*mine).order_by(col(MaterialWork.material_id))
+    with workspace.database.reading() as session:
+        return [{"material_id": mark.material_id, **mark.result} for mark in session.exec(query)]
+
+
+def _report_document(report: PassReport, dry_run: bool, maker: str, marks: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "dry_run": dry_run,
+        "run_id": report.run_id,
+        "maker": maker,
+        "counts": report.counts,
+        "failures": report.failures,
+        "materials": marks,
+    }
+
+
+def _report_lines(report: PassReport, dry_run: bool) -> list[str]:
+    lines = [f"failed: {sha256[:HANDLE]}: {text}" for sha256, text in sorted(report.failures.items())]
+    verb = "would be done" if dry_run else "done"
+    return [*lines, f"{verb} {report.done}, done before {report.known}, failed {len(report.failures)}"]
+
+
+def _transcribed_lines(marks: list[dict[str, Any]]) -> list[str]:
+    if not marks:
+        return []
+    silent = sum(not mark["speech_s"] for mark in marks)
+    spoken_s = sum(mark["speech_s"] for mark in marks)
+    return [f"speech {spoken_s:.1f} s; without speech {silent}", *_left_to_people(marks)]
+
+
+def _left_to_people(marks: list[dict[str, Any]]) -> list[str]:
+    left = sum(not mark["stored"] for mark in marks)
+    return [f"left as people have them: {left}"] if left else []
+
+
+def _document(material: Material, rows: list[Segment], mark: MaterialWork | None) -> dict[str, Any]:
+    return {
+        "material_id": material.id,
+        "sha256": material.sha256,
+        "edition": edition(rows),
+        "transcribed": None if mark is None else {"maker": mark.maker, **mark.result},
+        "segments": [row.model_dump(mode="json", exclude={"material_id"}) for row in rows],
+    }
+
+
+def _segment_lines(rows: list[Segment], mark: MaterialWork | None) -> list[str]:
+    if not rows:
+        return ["nobody speaks in it" if mark is not None else "not transcribed; see 'interplay material transcribe'"]
+    lines = [f"{row.start_s:8.2f} {row.end_s:8.2f}  {row.speaker or '?'}: {row.text or ''}" for row in rows]
+    lines += [f"by {author}" for author in dict.fromkeys(row.made_by for row in rows)]
+    if mark is not None and mark.result.get("lighter"):
+        lines.append("speakers were told apart in the lighter way, which errs often")
+    return lines
+
+
+def _read(file: Path) -> tuple[str, list[EditedSegment]]:
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        wanted = [EditedSegment(**{key: one[key] for key in _EDITABLE if key in one}) for one in document["segments"]]
+        for one in wanted:
+            if not isinstance(one.text, str) or not isinstance(one.start_s + one.end_s, int | float):
+                raise TypeError("a text or a time is of another kind")
+        return str(document["edition"]), wanted
+    except (ValueError, TypeError, KeyError) as error:
+        raise BadSegments(f"{file} is not what 'interplay material segments --json' gives: {error}") from error
