@@ -1,0 +1,323 @@
+"""`interplay question privatize ...`."""
+
+import getpass
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import wrap
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from sqlmodel import Session
+
+from core.taxonomy import Language
+from curation.questions.privatize import (
+    TaskView,
+    find_task,
+    give_up,
+    link_item,
+    list_tasks,
+    open_tasks,
+    reopen,
+)
+from curation.questions.proving import prove_task
+from curation.questions.scores import Scores, item_scores, pool_scores
+from curation.questions.sets import find_question, find_set, iter_questions
+from curation.questions.telling_apart import BeforeAfter, Interval, Spread, before_after
+from curation.questions.telling_plot import telling_figure
+from warehouse.blobs import write_atomically
+from warehouse.command_line import JsonOption, ProjectOption, show, show_table
+from warehouse.items import current_revision, get_item
+from warehouse.tables import PrivatizationState, PublicQuestion
+from warehouse.workspace import Workspace, open_workspace
+
+COLUMN_CHARACTERS = 56
+NOT_PROVEN = 1
+
+app = typer.Typer(no_args_is_help=True, help="Make private questions after public ones.", rich_markup_mode=None)
+
+TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="Its id, the public question's, or the item's name.")]
+ByOption = Annotated[str | None, typer.Option("--by", help="Who does it; else the name you are logged in with.")]
+
+
+@app.callback()
+def _noun() -> None:
+    """Make private questions after public ones: same ability, same difficulty, other media and words."""
+
+
+@app.command("open")
+def open_command(
+    questions: Annotated[list[str] | None, typer.Argument(help="Public questions: their ids.")] = None,
+    of_set: Annotated[str | None, typer.Option("--set", help="All questions of this set.")] = None,
+    pool: Annotated[
+        str | None, typer.Option(help="Pool whose scores tell how hard a question is, where its set does not.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="So many at most.")] = None,
+    by: ByOption = None,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Open a task for each public question; those that have one are left alone.
+
+    Example: interplay question privatize open --set mmbench --limit 100
+    """
+    if bool(questions) == (of_set is not None):
+        raise typer.BadParameter("name questions, or a --set")
+    with open_workspace(project) as workspace:
+        with workspace.database.reading() as session:
+            chosen = _chosen(session, questions or [], of_set)
+        rights = _rights(workspace, pool, of_set, chosen)
+        with workspace.database.session() as session:
+            made, known = open_tasks(session, chosen[:limit], by or getpass.getuser(), rights)
+    document = {"opened": [task.id for task in made], "known": known}
+    show(document, [f"opened {len(made)}, {known} had a task already"], as_json)
+
+
+@app.command("list")
+def list_command(
+    state: Annotated[PrivatizationState | None, typer.Option(help="Only those.")] = None,
+    of_set: Annotated[str | None, typer.Option("--set", help="Only those of this set.")] = None,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """List the tasks and how they stand.
+
+    Example: interplay question privatize list --state open
+    """
+    with open_workspace(project) as workspace, workspace.database.reading() as session:
+        set_id = find_set(session, of_set).id if of_set else None
+        views = list_tasks(session, state, set_id)
+    document = [_document(view) for view in views]
+    header = ("task", "public", "ability", "difficulty", "stands", "item")
+    cells = [[one[name] or "" for name in header] for one in document]
+    show_table(document, header, cells, as_json)
+
+
+@app.command("show")
+def show_command(task: TaskArgument, as_json: JsonOption = False, project: ProjectOption = None) -> None:
+    """Show a public question and the private one side by side, with the last proof.
+
+    Example: interplay question privatize show mmbench-17
+    """
+    with open_workspace(project) as workspace, workspace.database.reading() as session:
+        view = find_task(session, task)
+        private = current_revision(session, view.item).as_question() if view.item else None
+    public = view.public.as_question()
+    document = _document(view) | {
+        "public_question": public.model_dump(mode="json"),
+        "private_question": private.model_dump(mode="json") if private else None,
+        "proof": view.task.proof,
+    }
+    asked = [_told(public), _told(private) if private else ["(no item yet)"]]
+    lines = [f"{view.task.id}: {view.stands}; {view.task.ability}, {view.task.difficulty or 'difficulty unknown'}"]
+    lines += _beside([f"public: {view.public.qid}", *asked[0]], [f"private: {document['item'] or ''}", *asked[1]])
+    show(document, [*lines, *_proof_lines(view.task.proof)], as_json)
+
+
+@app.command("link")
+def link_command(
+    task: TaskArgument,
+    item: Annotated[str, typer.Argument(help="The private item: its name.")],
+    by: ByOption = None,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Say which item was made after the public question.
+
+    Example: interplay question privatize link mmbench-17 harbour-017
+    """
+    with open_workspace(project) as workspace, workspace.database.session() as session:
+        view = find_task(session, task)
+        link_item(session, view, get_item(session, item), by or getpass.getuser())
+        document = _document(find_task(session, view.task.id))
+    show(document, [f"{document['public']} is made anew as {document['item']}; now prove it"], as_json)
+
+
+@app.command("prove")
+def prove_command(
+    tasks: Annotated[list[str] | None, typer.Argument(help="Tasks; else all that have an item.")] = None,
+    by: ByOption = None,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Prove that private questions differ from the public ones; exit code 1 when one does not.
+
+    Example: interplay question privatize prove mmbench-17
+    """
+    with open_workspace(project) as workspace:
+        with workspace.database.reading() as session:
+            views = [find_task(session, one) for one in tasks] if tasks else _to_prove(session)
+        proofs = {view.public.qid: prove_task(workspace, view, by or getpass.getuser()).document() for view in views}
+    lines = []
+    for qid, proof in proofs.items():
+        lines += [f"{qid}: {'another question' if proof['holds'] else 'NOT different enough'}", *_proof_lines(proof)]
+    show(proofs, lines or ["nothing to prove: no open task has an item"], as_json)
+    if any(not proof["holds"] for proof in proofs.values()):
+        raise typer.Exit(NOT_PROVEN)
+
+
+@app.command("give-up")
+def give_up_command(
+    task: TaskArgument,
+    reason: Annotated[str, typer.Option(help="Why; it is kept.")],
+    by: ByOption = None,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Close a task that cannot be done.
+
+    Example: interplay question privatize give-up mmbench-17 --reason "Nobody has such a photo."
+    """
+    with open_workspace(project) as workspace, workspace.database.session() as session:
+        view = find_task(session, task)
+        give_up(session, view, reason, by or getpass.getuser())
+        document = _document(find_task(session, view.task.id))
+    show(document, [f"{document['public']} is given up"], as_json)
+
+
+@app.command("reopen")
+def reopen_command(
+    task: TaskArgument, by: ByOption = None, as_json: JsonOption = False, project: ProjectOption = None
+) -> None:
+    """Take up again what was given up.
+
+    Example: interplay question privatize reopen mmbench-17
+    """
+    with open_workspace(project) as workspace, workspace.database.session() as session:
+        view = find_task(session, task)
+        reopen(session, view, by or getpass.getuser())
+        document = _document(find_task(session, view.task.id))
+    show(document, [f"{document['public']} is open again"], as_json)
+
+
+@app.command("report")
+def report_command(
+    of_set: Annotated[str, typer.Option("--set", help="The public set.")],
+    pool: Annotated[str, typer.Option(help="Pool with the models' scores on it; its benchmark is named as the set.")],
+    plot: Annotated[Path | None, typer.Option(help="SVG file of the picture.")] = None,
+    language: Annotated[str, typer.Option(help="Of the picture: en or zh.")] = "en",
+    seed: Annotated[int, typer.Option(help="Of resampling.")] = 0,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Report how well models are told apart before and after: public questions, and the proven private ones.
+
+    Models count that have scores in the pool and graded answers to the private items, under one name.
+
+    Example: interplay question privatize report --set mmbench --pool public --plot before-after.svg
+    """
+    drawn_in: dict[str, Language] = {"en": "en", "zh": "zh"}
+    if language not in drawn_in:
+        raise typer.BadParameter("write en or zh", param_hint="--language")
+    with open_workspace(project) as workspace:
+        before, after, pairs = _both(workspace, of_set, pool)
+    found = before_after(before, after, np.random.default_rng(seed))
+    if plot is not None:
+        write_atomically(plot, telling_figure(found, drawn_in[language]))
+    show(_report_document(found, pairs), _report_lines(found, pairs, plot), as_json)
+
+
+def _both(workspace: Workspace, of_set: str, pool: str) -> tuple[Scores, Scores, int]:
+    with workspace.database.reading() as session:
+        views = list_tasks(session, PrivatizationState.PROVEN, find_set(session, of_set).id)
+    proven = [view for view in views if view.is_current]
+    if not proven:
+        raise typer.BadParameter(f"no private question after one of {of_set!r} is proven; 'privatize prove' does it")
+    before = pool_scores(workspace.facts, pool, of_set, [view.public.qid for view in proven])
+    return before, item_scores(workspace, [view.item.name for view in proven if view.item]), len(proven)
+
+
+def _chosen(session: Session, questions: list[str], of_set: str | None) -> list[PublicQuestion]:
+    if of_set is not None:
+        return [question for question, _ in iter_questions(session, of_set)]
+    return [find_question(session, one)[0] for one in questions]
+
+
+def _rights(
+    workspace: Workspace, pool: str | None, of_set: str | None, chosen: list[PublicQuestion]
+) -> Mapping[str, float]:
+    if pool is None:
+        return {}
+    if of_set is None:
+        raise typer.BadParameter("--pool needs --set: a pool's benchmarks are named as the sets")
+    scores = pool_scores(workspace.facts, pool, of_set, [question.qid for question in chosen])
+    means = np.nanmean(scores.points, axis=0)
+    return dict(zip(scores.questions, means.tolist(), strict=True))
+
+
+def _to_prove(session: Session) -> list[TaskView]:
+    return [view for view in list_tasks(session) if view.stands in ("linked", "outdated")]
+
+
+def _document(view: TaskView) -> dict[str, Any]:
+    return {
+        "task": view.task.id,
+        "public": view.public.qid,
+        "ability": view.task.ability,
+        "difficulty": view.task.difficulty,
+        "stands": view.stands,
+        "item": view.item.name if view.item else None,
+        "note": view.task.note,
+        "version": view.task.version,
+    }
+
+
+def _told(question: Any) -> list[str]:
+    lines = [*question.prompt_text.splitlines()]
+    lines += [f"({choice.text})" for choice in question.choices]
+    lines += [f"step: {step.ask}" for step in question.steps]
+    return [*lines, f"key: {question.answer.model_dump(exclude_defaults=True)}"]
+
+
+def _beside(left: list[str], right: list[str]) -> list[str]:
+    columns = [[part for line in lines for part in wrap(line, COLUMN_CHARACTERS) or [""]] for lines in (left, right)]
+    height = max(map(len, columns))
+    padded = [column + [""] * (height - len(column)) for column in columns]
+    return [f"{one:<{COLUMN_CHARACTERS}} | {other}" for one, other in zip(*padded, strict=True)]
+
+
+def _proof_lines(proof: Mapping[str, Any]) -> list[str]:
+    marks = {True: "passed", False: "FAILED", None: "not made"}
+    return [f"  {marks[check['passed']]:<9}{check['name']}: {check['en']}" for check in proof.get("checks", ())]
+
+
+def _report_document(found: BeforeAfter, pairs: int) -> dict[str, Any]:
+    return {
+        "pairs": pairs,
+        "verdict": found.verdict,
+        "before": _spread_document(found.before),
+        "after": _spread_document(found.after),
+        "deviation_change": vars(found.deviation_change),
+        "median_gap_change": vars(found.median_gap_change),
+        "left_out": list(found.left_out),
+    }
+
+
+def _spread_document(spread: Spread) -> dict[str, Any]:
+    return {
+        "models": dict(zip(spread.models, spread.means, strict=True)),
+        "questions": spread.questions,
+        "deviation": vars(spread.deviation),
+        "smallest_gap": spread.smallest_gap,
+        "median_gap": vars(spread.median_gap),
+        "neighbours_told_apart": spread.told_apart,
+        "neighbours": len(spread.gaps),
+    }
+
+
+def _report_lines(found: BeforeAfter, pairs: int, plot: Path | None) -> list[str]:
+    lines = [f"{pairs} proven pairs, {len(found.before.models)} models"]
+    for name, spread in (("before", found.before), ("after", found.after)):
+        lines.append(
+            f"{name}: deviation {_said(spread.deviation)}, median gap {_said(spread.median_gap)}, smallest "
+            f"{spread.smallest_gap:.4f}, neighbours told apart {spread.told_apart} of {len(spread.gaps)}"
+        )
+        lines += [f"  {mean:.4f}  {model}" for model, mean in zip(spread.models, spread.means, strict=True)]
+    told = {"better": "better", "worse": "worse", "open": "not shown to be better or worse"}
+    lines.append(f"change of the deviation {_said(found.deviation_change)}: told apart {told[found.verdict]}")
+    lines += [f"left out, scored on one side only: {', '.join(found.left_out)}"] if found.left_out else []
+    return [*lines, f"wrote {plot}"] if plot else lines
+
+
+def _said(interval: Interval) -> str:
+    return f"{interval.value:.4f} ({interval.low:.4f} to {interval.high:.4f})"
