@@ -17,6 +17,7 @@ from pydantic_settings import (
 
 from core.errors import InterplayError, first_problem
 from core.executor import Backend
+from core.media.limits import MediaLimits
 
 PROJECT_FILE = "interplay.toml"
 
@@ -140,6 +141,11 @@ class Project:
     def search_folder(self) -> Path:
         """Where this machine's index of the library lies; it can be deleted at any time."""
         return self.root / "cache" / "search"
+
+    @property
+    def media_limits(self) -> MediaLimits:
+        """How much of one media file is taken."""
+        return MediaLimits(max_bytes=self.settings.max_file_bytes, max_duration_s=self.settings.max_duration_s)
 
     @property
     def workers(self) -> int:

@@ -12,6 +12,8 @@ from core.content import Modality
 from core.settings import PROJECT_FILE, Project
 from curation.addresses import is_url
 from curation.dedupe.link import duplicate_groups
+from curation.dedupe.look import look_command
+from curation.dedupe.match import told
 from curation.embedding.cli import embed_command, relate_command
 from curation.entries import Claims, Link, Wanted, gather, origin_of
 from curation.filters.cli import judge_command
@@ -29,6 +31,12 @@ from curation.materials import (
     sources_of,
 )
 from curation.search.cli import search_command
+from curation.speech.cli import (
+    classify_sound_command,
+    edit_segments_command,
+    segments_command,
+    transcribe_command,
+)
 from curation.tagging.cli import tag_command, tag_set_command, tags_command, vocabulary_command
 from curation.tagging.tags import tags_of, texts_of
 from curation.tagging.vocabulary import FILE as VOCABULARY
@@ -171,15 +179,21 @@ def duplicates_command(
         lines += [f"  {one['sha256'][:HANDLE]}  {one['state']:<9}  {one['origin']}" for one in group["materials"]]
         lines += [
             f"  {link['first'][:HANDLE]} = {link['second'][:HANDLE]}  {link['method']}, distance {link['distance']:.3f}"
+            f"{told(link['evidence'])}"
             for link in group["links"]
         ]
     show(document, lines or ["no duplicates"], as_json)
 
 
 app.command("judge")(judge_command)
+app.command("look")(look_command)
 app.command("search")(search_command)
 app.command("embed")(embed_command)
 app.command("relate")(relate_command)
+app.command("transcribe")(transcribe_command)
+app.command("segments")(segments_command)
+app.command("edit-segments")(edit_segments_command)
+app.command("classify-sound")(classify_sound_command)
 app.command("tag")(tag_command)
 app.command("tag-set")(tag_set_command)
 app.command("tags")(tags_command)
@@ -240,6 +254,7 @@ def _material_document(material: Material) -> dict[str, Any]:
         "parent_offset_s": material.parent_offset_s,
         "original_kept": material.original_kept,
         "audio_type": material.audio_type,
+        "audio_type_by": material.audio_type_by,
         "audio_content": material.audio_content,
         "audio_content_by": material.audio_content_by,
         "created_at": material.created_at.isoformat(),
@@ -287,6 +302,7 @@ def _group_document(session: Session, group: list[str]) -> dict[str, Any]:
                 "second": members[link.second_id].sha256,
                 "method": link.method,
                 "distance": link.distance,
+                "evidence": link.evidence,
             }
             for link in sorted(links, key=lambda link: (link.distance, link.first_id, link.second_id))
         ],

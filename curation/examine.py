@@ -14,6 +14,7 @@ from core.media.limits import MediaLimits
 from core.media.probe import MediaProbe, probe
 from core.media.video import demux, iter_frames
 from curation.dedupe.looks import AUDIO_RATE_HZ, audio_looks, image_looks, video_looks
+from curation.dedupe.renditions import FILM_HZ
 from curation.filters.catalogue import Judgement, judge
 from curation.filters.thresholds import Thresholds
 from curation.filters.views import FRAMES_HZ, hear, see, small_grey, watch
@@ -86,17 +87,17 @@ def _audio(copy: bytes, received: MediaProbe | None, limits: MediaLimits, thresh
 
 def _video(copy: bytes, received: MediaProbe, limits: MediaLimits, thresholds: Thresholds) -> Examined:
     checked = probe(copy, limits)
-    each_second: list[Image.Image] = []
+    looked_at: list[Image.Image] = []
 
     def frames() -> Iterator[Image.Image]:
         for place, (_, pixels) in enumerate(iter_frames(copy, at_hz=FRAMES_HZ, limits=limits)):
             grey = small_grey(pixels)
-            if place % FRAMES_HZ == 0:
-                each_second.append(grey)
+            if place % (FRAMES_HZ // FILM_HZ) == 0:
+                looked_at.append(grey)
             yield grey
 
     judgement = judge(watch(frames(), checked.media_ref(), thresholds), Modality.VIDEO, thresholds)
-    return _examined(checked, received, video_looks(each_second), judgement)
+    return _examined(checked, received, video_looks(looked_at), judgement)
 
 
 def _examined(checked: MediaProbe, received: MediaProbe, looks: dict[str, Any], judgement: Judgement) -> Examined:

@@ -15,9 +15,8 @@ from core.executor import map_units
 from core.grading import Failure, Outcome
 from core.ids import Clock, utc_now
 from core.media.guard import Guard
-from core.media.limits import MediaLimits
 from core.progress import Ticker, progress
-from curation.dedupe.link import link_duplicates
+from curation.dedupe.link import link_duplicates, looks_cache
 from curation.downloads import downloads_folder, fetch_links
 from curation.entries import Entry, Link, Rejected, Wanted, printable
 from curation.fetch import FetchLimits
@@ -122,7 +121,7 @@ def ingest(
     remembered = {**(called_with or {}), "thresholds": asdict(thresholds)}
     with open_run(workspace.database, COMMAND, remembered, clock=clock) as run:
         report = _Ingest(workspace, run.id, thresholds, clock).run(wanted, rejected, again)
-        report.duplicate_links = link_duplicates(workspace.database, run.id)
+        report.duplicate_links = link_duplicates(workspace.database, run.id, looks_cache(workspace.project), clock)
         run.summary = report.counts
     return report
 
@@ -132,8 +131,7 @@ class _Ingest:
 
     def __init__(self, workspace: Workspace, run_id: str | None, thresholds: Thresholds, clock: Clock) -> None:
         self._workspace, self._run_id, self._thresholds, self._clock = workspace, run_id, thresholds, clock
-        settings = workspace.project.settings
-        self._limits = MediaLimits(max_bytes=settings.max_file_bytes, max_duration_s=settings.max_duration_s)
+        self._limits = workspace.project.media_limits
         self._report = IngestReport(run_id=run_id)
 
     def run(self, wanted: Sequence[Wanted], rejected: Sequence[Rejected], again: bool) -> IngestReport:

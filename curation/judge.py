@@ -210,7 +210,7 @@ class _Judging:
         if not units:
             return
         project = self._workspace.project
-        limits = MediaLimits(max_bytes=project.settings.max_file_bytes, max_duration_s=project.settings.max_duration_s)
+        limits = project.media_limits
         workers = min(project.workers, len(units))
         # As in ingest: the guard's processes are the workers, threads wait for them.
         with Guard(workers, limits) as guard:

@@ -14,6 +14,9 @@ from typer.main import get_command
 NOUNS = {
     "caption": ("evaluation.caption_cli:app", "Have media described in words, mend and accept the words."),
     "compress": ("compression.cli:app", "Keep a share of a pool's questions that stands for all of it."),
+    "consent": ("curation.recordings.consent_cli:app", "Note who agreed to what, and take it back."),
+    "contributor": ("curation.recordings.contributor_cli:app", "Add people who give recordings, under pseudonyms."),
+    "contamination": ("curation.contamination.cli:app", "Find what of ours public benchmarks hold already."),
     "evaluation": ("evaluation.cli:app", "Put a release to models, grade the answers, report."),
     "item": ("annotation_ui.item_cli:app", "Import, check and look at items."),
     "law": ("evaluation.law.cli:app", "Fit the compositional law."),
@@ -22,7 +25,10 @@ NOUNS = {
     "pool": ("compression.pool_cli:app", "Bring in scores of many models, and look at them."),
     "published": ("evaluation.published.cli:app", "Check published tables against themselves."),
     "qc": ("qc.cli:app", "Run the three rounds of quality control."),
+    "question": ("curation.questions.cli:app", "Bring in public question sets, and look at them."),
+    "recording": ("curation.recordings.recording_cli:app", "Take in, check and decide on takes of scripts."),
     "release": ("warehouse.release_cli:app", "Build, seal, verify, compare and export releases."),
+    "script": ("curation.recordings.script_cli:app", "Say what is to be recorded."),
     "user": ("annotation_ui.user_cli:app", "Add people and set what they may do."),
     "warehouse": ("warehouse.cli:app", "Look after what lasts: tables, facts, runs."),
 }

@@ -25,6 +25,7 @@ from warehouse.tables import (
 )
 
 ADVANCING = "advancing"
+FORGETTING = "forgetting"
 _IMMUTABLE = (
     Event, ItemRevision, RevisionMedia, Verdict, ReleaseItem, AuditSample, AuditItem, AuditFinding, Certificate, Subset,
 )  # fmt: skip
@@ -54,7 +55,7 @@ def _check_flush(session: Session, _context: Any, _instances: Any) -> None:
         if isinstance(row, Release) and _was_sealed(row):
             raise ImmutableRow(f"release {row.name} {row.version} is sealed and never deleted")
     for row in session.dirty:
-        if not session.is_modified(row):
+        if not session.is_modified(row) or _only_forgets(session, row):
             continue
         if isinstance(row, _IMMUTABLE):
             raise ImmutableRow(f"{type(row).__name__} rows are never changed; add a new one")
@@ -64,6 +65,18 @@ def _check_flush(session: Session, _context: Any, _instances: Any) -> None:
             raise ImmutableRow(f"release {row.name} {row.version} is sealed; build a new version instead")
         if isinstance(row, Item) and "state" in _changes(row) and session.info.get(ADVANCING) != row.id:
             raise StateWrittenDirectly(f"item {row.name!r}: change its state with warehouse.lifecycle.advance")
+
+
+def _only_forgets(session: Session, row: Any) -> bool:
+    """Whether nothing but words goes out of the row, about a material that was withdrawn (`warehouse.forgetting`)."""
+    forgotten = session.info.get(FORGETTING, ())
+    match row:
+        case Caption():
+            return row.material_id in forgotten and _changes(row) <= {"text", "state"}
+        case Event():
+            return row.subject_id in forgotten and _changes(row) == {"detail"}
+        case _:
+            return False
 
 
 def _check_statement(state: ORMExecuteState) -> None:

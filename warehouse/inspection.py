@@ -4,13 +4,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
 
 from core.errors import UnknownName
 from core.progress import progress
 from warehouse.blobs import BlobStore, DamagedBlob, MissingBlob
 from warehouse.database import Database
 from warehouse.release.records import question_of
-from warehouse.tables import Event, Item, ItemRevision, Material, MaterialState, Recording, Release, User
+from warehouse.release.tombstones import withdrawn_media
+from warehouse.tables import Consent, Event, Item, ItemRevision, Material, MaterialState, Recording, Release, User
 
 
 @dataclass(frozen=True)
@@ -33,14 +35,14 @@ class Inspection:
 def inspect_blobs(database: Database, blobs: BlobStore, originals: BlobStore) -> Inspection:
     """Read every blob that the tables name through, and compare its sha256.
 
-    Withdrawn materials are passed over: their bytes may be gone, as they should.
+    What was withdrawn must be gone.
     """
     with database.reading() as session:
         named = list(_named(session, blobs, originals))
+        problems = list(_left_over(session, blobs, originals))
     owners: dict[tuple[str, tuple[BlobStore, ...]], list[str]] = {}
     for one in named:
         owners.setdefault((one.sha256, one.stores), []).append(one.owner)
-    problems = []
     with progress("blobs verified", len(owners)) as ticker:
         for (sha256, stores), names in owners.items():
             problem = _problem(sha256, stores)
@@ -71,24 +73,36 @@ def history_of(session: Session, subject: str) -> list[Event]:
 
 
 def _named(session: Session, blobs: BlobStore, originals: BlobStore) -> Iterator[NamedBlob]:
-    withdrawn = set()
-    for material in session.exec(select(Material)):
-        if material.state == MaterialState.WITHDRAWN:
-            withdrawn.add(material.media_ref.sha256)
-            continue
+    withdrawn = withdrawn_media(session)
+    for material in session.exec(select(Material).where(Material.state != MaterialState.WITHDRAWN)):
         yield NamedBlob(f"material {material.id}", material.media_ref.sha256, (blobs,))
         # Bytes that needed no change are their own working copy, and lie there alone.
         if material.original_kept and material.sha256 != material.media_ref.sha256:
             yield NamedBlob(f"original of material {material.id}", material.sha256, (originals,))
-    for recording in session.exec(select(Recording)):
+    for recording in session.exec(_standing_recordings()):
         # A take is sealed as it came, and also stored as a working copy once it is a material.
         yield NamedBlob(f"recording {recording.id}", recording.sha256, (originals, blobs))
     for release in session.exec(select(Release).where(col(Release.manifest_sha256).is_not(None))):
         assert release.manifest_sha256 is not None
         yield NamedBlob(f"manifest of release {release.name} {release.version}", release.manifest_sha256, (blobs,))
     for revision in session.exec(select(ItemRevision)):
-        for sha256 in _shown(revision) - withdrawn:
+        for sha256 in _shown(revision) - withdrawn.keys():
             yield NamedBlob(f"item revision {revision.id}", sha256, (blobs,))
+
+
+def _left_over(session: Session, blobs: BlobStore, originals: BlobStore) -> Iterator[str]:
+    """Bytes that a withdrawal was stopped before it had deleted."""
+    gone = select(Material.id, Material.sha256, Material.media).where(Material.state == MaterialState.WITHDRAWN)
+    named = [(f"material {id_}", {sha256, media["sha256"]}) for id_, sha256, media in session.exec(gone)]
+    takes = select(Recording.id, Recording.sha256).join(Consent).where(col(Consent.withdrawn_at).is_not(None))
+    named += [(f"recording {id_}", {sha256}) for id_, sha256 in session.exec(takes)]
+    for owner, hashes in named:
+        if any(store.exists(sha256) for sha256 in hashes for store in (blobs, originals)):
+            yield f"{owner}: was withdrawn, and its bytes are still there; run 'interplay consent withdraw' again"
+
+
+def _standing_recordings() -> SelectOfScalar[Recording]:
+    return select(Recording).join(Consent).where(col(Consent.withdrawn_at).is_(None))
 
 
 def _shown(revision: ItemRevision) -> set[str]:

@@ -136,7 +136,9 @@ def verify(
         with open_workspace(project) as workspace:
             found = verify_release(workspace.database, workspace.blobs, folder_or_name, version)
     lines = [damage.line() for damage in found.damages]
+    lines += [f"media {sha256}: withdrawn, so it is no longer here" for sha256 in found.withdrawn]
     state = f"{len(found.damages)} damages" if found.damages else "whole"
+    state += f", but for {len(found.withdrawn)} media that were withdrawn" if found.withdrawn else ""
     lines.append(f"{found.title}: {state}; {found.files} files, {found.rows} rows, manifest {found.manifest_sha256}")
     document = {**vars(found), "damages": [vars(damage) for damage in found.damages]}
     show(document, lines, as_json)

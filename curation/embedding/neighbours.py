@@ -152,8 +152,9 @@ class _Linker:
             elif link.run_id != run_id:  # else its other end has just found it, at the very threshold
                 session.delete(link)
         for (first, second), distance in sorted(wanted.items()):
-            pair = {"first_id": first, "second_id": second, "method": self.method}
-            session.add(DuplicateLink(**pair, distance=distance, run_id=run_id))
+            session.add(
+                DuplicateLink(first_id=first, second_id=second, method=self.method, distance=distance, run_id=run_id)
+            )
         session.flush()
         return {"neighbours": sum(len(self.ids[subject]) for subject, _ in found) - 1}
 

@@ -120,8 +120,7 @@ def _repeated(rows: Sequence[tuple[PublicQuestion, str]], asked: set[str]) -> di
 def _judged_media(workspace: Workspace, questions: Sequence[Question]) -> dict[str, str]:
     """By sha256, what the filters hold against a medium."""
     refs = {part.media.sha256: part.media for question in questions for part in question.media}
-    settings = workspace.project.settings
-    limits = MediaLimits(max_bytes=settings.max_file_bytes, max_duration_s=settings.max_duration_s)
+    limits = workspace.project.media_limits
     found: dict[str, str] = {}
     with Guard(workspace.project.workers, limits) as guard, progress("Looking at media", len(refs)) as ticker:
         look = partial(_look, guard=guard, blobs=workspace.blobs, limits=limits)

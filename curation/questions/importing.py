@@ -10,7 +10,6 @@ from sqlmodel import col, select
 from core.executor import map_units
 from core.ids import Clock, utc_now
 from core.media.guard import Guard
-from core.media.limits import MediaLimits
 from core.media.source import Source
 from core.progress import progress
 from core.question import Question
@@ -88,8 +87,7 @@ class _Import:
     ) -> None:
         self._workspace, self._wanted, self._layout, self._files = workspace, wanted, layout, files
         self._sha256, self._clock = sha256, clock
-        settings = workspace.project.settings
-        self._limits = MediaLimits(max_bytes=settings.max_file_bytes, max_duration_s=settings.max_duration_s)
+        self._limits = workspace.project.media_limits
         self._workers = workspace.project.workers
         source = wanted.source
         self._folder = wanted.media or (source if source.is_dir() else source.parent)

@@ -117,7 +117,7 @@ def search(
         NothingToSearchFor: The words hold none.
         NoVectors: Meaning or an example was asked for, and no material has a vector of any of the embedders.
     """
-    index = SearchIndex(workspace.project.root / "cache" / "search")
+    index = SearchIndex(workspace.project.search_folder)
     index.refresh(workspace)
     with index.reading() as connection:
         return _Search(index, connection, query, embedders).run(limit, offset)
@@ -128,7 +128,7 @@ def facet_counts(workspace: Workspace, query: Query) -> dict[str, list[tuple[str
 
     Most frequent first.
     """
-    index = SearchIndex(workspace.project.root / "cache" / "search")
+    index = SearchIndex(workspace.project.search_folder)
     index.refresh(workspace)
     where, values = _conditions(query)
     found: dict[str, list[tuple[str, int]]] = {}

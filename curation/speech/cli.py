@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from sqlmodel import Session, col, select
 
-from core.settings import Settings
+from core.settings import Project
 from curation.materials import find_material, sound_of
 from curation.passes import PassReport, Which, works_of
 from curation.speech.catalogue import (
@@ -25,7 +25,6 @@ from curation.speech.pipeline import (
     TRANSCRIBE,
     ClassifySound,
     TranscribeSound,
-    limits_of,
     run_speech_pass,
 )
 from curation.speech.subtitles import KINDS, Kind, subtitles
@@ -67,7 +66,7 @@ def transcribe_command(
     """
     with open_workspace(project) as workspace:
         settings = workspace.project.settings
-        work = _transcription(settings, transcriber, diarizer)
+        work = _transcription(workspace.project, transcriber, diarizer)
         which = _which(workspace, materials, again)
         report = run_speech_pass(workspace, work, which, dry_run=dry_run)
         marks = _marks(workspace, report, TRANSCRIBE)
@@ -97,7 +96,7 @@ def classify_sound_command(
     Example: interplay material classify-sound --dry-run
     """
     with open_workspace(project) as workspace:
-        work = ClassifySound(sound_classifiers()[classifier].load()(model), limits_of(workspace.project.settings))
+        work = ClassifySound(sound_classifiers()[classifier].load()(model), workspace.project.media_limits)
         which = _which(workspace, materials, again)
         report = run_speech_pass(workspace, work, which, dry_run=dry_run)
         marks = _marks(workspace, report, CLASSIFY_SOUND)
@@ -153,12 +152,13 @@ def edit_segments_command(
     show(document, [f"{found.sha256[:HANDLE]}: {len(rows)} segments, of them {yours} by {by}"], as_json)
 
 
-def _transcription(settings: Settings, transcriber: str, diarizer: str | None) -> TranscribeSound:
+def _transcription(project: Project, transcriber: str, diarizer: str | None) -> TranscribeSound:
+    settings = project.settings
     chosen = diarizer or (MODEL_DIARIZER if settings.diarization_model else LIGHT_DIARIZER)
     return TranscribeSound(
         transcribers()[transcriber].load()(settings.asr_model),
         diarizers()[chosen].load()(settings.diarization_model),
-        limits_of(settings),
+        project.media_limits,
     )
 
 

@@ -10,7 +10,6 @@ from core.content import MediaRef, Modality
 from core.ids import Clock, utc_now
 from core.media.audio import Samples, load_audio
 from core.media.limits import MediaLimits
-from core.settings import Settings
 from curation.passes import PassReport, Which, Work, run_pass
 from curation.speech import vad
 from curation.speech.attribute import SpokenSegment, main_language, who_said_what
@@ -127,11 +126,6 @@ class ClassifySound:
             changed = {"audio_type": found.name, "audio_type_by": self.maker, "version": material.version}
             events.record(session, f"run:{run_id}", "material", material.id, "describe", clock, **changed)
         return {"audio_type": found.name, "scores": found.scores, "stored": not by_person}
-
-
-def limits_of(settings: Settings) -> MediaLimits:
-    """How much sound is decoded at most."""
-    return MediaLimits(max_bytes=settings.max_file_bytes, max_duration_s=settings.max_duration_s)
 
 
 def run_speech_pass(

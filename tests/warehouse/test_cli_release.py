@@ -59,7 +59,12 @@ def test_from_accepted_items_to_two_versions(call, world, tmp_path):
 
     world.choice_item("e", ord("e"))
     call("release build zoo 1.1.0 --dev-share 0.5")
-    assert call("release diff zoo 1.0.0 1.1.0 --json") == {"added": ["e"], "removed": [], "changed": {}}
+    assert call("release diff zoo 1.0.0 1.1.0 --json") == {
+        "added": ["e"],
+        "removed": [],
+        "changed": {},
+        "withdrawn": [],
+    }
     assert call("release diff zoo 1.0.0 1.1.0") == "+ e\n"
     assert "hold the same" in call("release diff zoo 1.0.0 1.0.0")
     listed = call("release list --json")

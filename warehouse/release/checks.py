@@ -9,12 +9,12 @@ from core.content import MisplacedMedia, parse_prompt
 from core.errors import UnknownName
 from core.question import Question
 from core.taxonomy import load_taxonomy
+from warehouse.consents import Scope, consent_problems
 from warehouse.release.licences import may_publish
 from warehouse.release.records import RELEASABLE, Contents, Member, question_of
 from warehouse.tables import Consent, Decision, Material, MaterialSource, MaterialState, Verdict
 
 ROUNDS = (1, 2, 3)
-PUBLISH = "publish"
 _NAMED_AT_MOST = 3
 
 
@@ -163,16 +163,10 @@ def _licence(sources: Sequence[MaterialSource], allowed: Collection[str], subjec
 
 def _consent(consents: Iterable[Consent], now: datetime, subject: str) -> Iterator[Finding]:
     for consent in consents:
-        mend = "ask for a new consent, or use another material"
-        if consent.withdrawn_at is not None:
-            problem = f"consent {consent.id} was withdrawn on {consent.withdrawn_at:%Y-%m-%d}"
-            yield Finding(subject, problem, "use another material")
-            continue
-        if PUBLISH not in consent.scope:
-            covered = ", ".join(consent.scope) or "nothing"
-            yield Finding(subject, f"consent {consent.id} covers {covered}, not {PUBLISH}", mend)
-        if consent.expires_at is not None and consent.expires_at <= now:
-            yield Finding(subject, f"consent {consent.id} ended on {consent.expires_at:%Y-%m-%d}", mend)
+        may_ask = consent.withdrawn_at is None
+        mend = "ask for a new consent, or use another material" if may_ask else "use another material"
+        for problem in consent_problems(consent, [Scope.PUBLISH], now):
+            yield Finding(subject, problem, mend)
 
 
 def _listed(names: Sequence[str]) -> str:

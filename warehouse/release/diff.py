@@ -1,26 +1,31 @@
 """What one version of a release changed against another."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlmodel import Session
 
 from core.question import Question
 from warehouse.release.records import Member, get_release, members_of
+from warehouse.release.tombstones import withdrawn_shown
 
 
 @dataclass(frozen=True)
 class ReleaseDiff:
-    """Names of items that were added and removed, and for the changed ones, what changed."""
+    """Names of items that were added and removed, and for the changed ones, what changed.
+
+    `withdrawn` are those of the removed that showed what was withdrawn since.
+    """
 
     added: list[str]
     removed: list[str]
     changed: dict[str, list[str]]
+    withdrawn: list[str] = field(default_factory=list)
 
     def lines(self) -> Iterator[str]:
         """For people."""
         yield from (f"+ {name}" for name in self.added)
-        yield from (f"- {name}" for name in self.removed)
+        yield from (f"- {name}{' (withdrawn)' if name in self.withdrawn else ''}" for name in self.removed)
         yield from (f"~ {name}: {', '.join(what)}" for name, what in self.changed.items())
 
 
@@ -33,10 +38,13 @@ def diff_releases(session: Session, name: str, before: str, after: str) -> Relea
     old = {member.item.name: member for member in members_of(session, get_release(session, name, before))}
     new = {member.item.name: member for member in members_of(session, get_release(session, name, after))}
     changes = {item: _changes(old[item], new[item]) for item in sorted(old.keys() & new.keys())}
+    removed = sorted(old.keys() - new.keys())
+    gone = withdrawn_shown(session, [old[item].revision.id for item in removed])
     return ReleaseDiff(
         added=sorted(new.keys() - old.keys()),
-        removed=sorted(old.keys() - new.keys()),
+        removed=removed,
         changed={item: what for item, what in changes.items() if what},
+        withdrawn=[item for item in removed if old[item].revision.id in gone],
     )
 
 

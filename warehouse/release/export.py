@@ -13,17 +13,20 @@ from pathlib import Path
 
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
+from core.provenance import canonical_json
 from warehouse.blobs import BlobStore
 from warehouse.database import Database
 from warehouse.exporters.catalogue import EXPORTERS
 from warehouse.release.manifest import Manifest, read_manifest
 from warehouse.release.records import get_release
+from warehouse.release.tombstones import refuse_withdrawn
 from warehouse.runs import open_run
 from warehouse.tables import Release, ReleaseState
 
 MANIFEST = "manifest.json"
 ABOUT = "export.json"
 SUMS = "SHA256SUMS"
+TOMBSTONES = "tombstones.jsonl"
 
 
 class NotSealed(InterplayError):
@@ -57,6 +60,7 @@ def export_release(
     Raises:
         UnknownName: There is no such release or format.
         NotSealed: It is not sealed.
+        MediaWithdrawn: What it shows was withdrawn since.
         TargetTaken: `folder` holds anything but this very export.
         MissingBlob, DamagedBlob: The project has lost media.
     """
@@ -64,6 +68,8 @@ def export_release(
     with database.reading() as session:
         release = get_release(session, name, version)
     manifest, data = sealed_manifest(blobs, release)
+    with database.reading() as session:
+        refuse_withdrawn(session, manifest.title, manifest.media)
     target = folder.resolve()
     if target.exists() and not _may_be_export(target):
         raise TargetTaken(f"{folder} exists and is no export; choose another folder")
@@ -73,6 +79,8 @@ def export_release(
             entry.load()().write(manifest, blobs, aside)
             (aside / MANIFEST).write_bytes(data)
             (aside / ABOUT).write_text(_about(release, entry.fingerprint), encoding="utf-8")
+            if manifest.tombstones:
+                (aside / TOMBSTONES).write_text(tombstone_lines(manifest), encoding="utf-8")
             files = _write_sums(aside)
             new = _put_in_place(aside, target, folder)
         run.summary = {"folder": str(target), "files": files, "new": new}
@@ -91,6 +99,11 @@ def sealed_manifest(blobs: BlobStore, release: Release) -> tuple[Manifest, bytes
         raise NotSealed(f"release {title} is not sealed; run 'interplay release seal {title}' first")
     data = blobs.get(release.manifest_sha256)
     return read_manifest(data, f"the manifest of {title}"), data
+
+
+def tombstone_lines(manifest: Manifest) -> str:
+    """The questions that were withdrawn, a line of JSON each: what `tombstones.jsonl` of an export holds."""
+    return "".join(f"{canonical_json(stone.model_dump(mode='json'))}\n" for stone in manifest.tombstones)
 
 
 def file_sha256(file: Path) -> str:

@@ -76,6 +76,19 @@ class Withheld(Frozen):
     commitment: str
 
 
+class Tombstone(Frozen):
+    """A question of an earlier release that is gone because somebody withdrew what it showed.
+
+    `last_version` is the last release of this name that held it; `media` are the sha256 of the withdrawn media that it
+    published, so that whoever holds an older copy knows what to delete.
+    """
+
+    qid: str
+    reason: Literal["withdrawn"]
+    last_version: str
+    media: tuple[str, ...]
+
+
 class RoundRecord(Frozen):
     """Passing verdicts of one round on the released revisions; `checks` are the `name@version` of what decided."""
 
@@ -103,6 +116,8 @@ class Manifest(Frozen):
     media: Mapping[str, ManifestMedia]
     rows: tuple[ManifestRow, ...]
     holdout: tuple[Withheld, ...]
+    # Releases that were sealed before there were any have none.
+    tombstones: tuple[Tombstone, ...] = ()
 
     @property
     def title(self) -> str:
@@ -146,7 +161,11 @@ def read_manifest(data: bytes, place: str) -> Manifest:
 
 
 def compose(
-    contents: Contents, verdicts: Iterable[Verdict], states: Mapping[ItemState, int], certificate: str = NO_CERTIFICATE
+    contents: Contents,
+    verdicts: Iterable[Verdict],
+    states: Mapping[ItemState, int],
+    certificate: str = NO_CERTIFICATE,
+    tombstones: tuple[Tombstone, ...] = (),
 ) -> Manifest:
     """The manifest of a release that has passed its checks.
 
@@ -155,6 +174,7 @@ def compose(
         verdicts: All verdicts on its revisions.
         states: How many items of the project stand in each state.
         certificate: The sentence of the certificate of this very content.
+        tombstones: What earlier releases held and was withdrawn.
     """
     settings = contents.release.settings
     published = [member for member in contents.members if member.split != Split.HOLDOUT]
@@ -177,6 +197,7 @@ def compose(
             for member in contents.members
             if member.split == Split.HOLDOUT
         ),
+        tombstones=tombstones,
     )
 
 
@@ -207,7 +228,11 @@ def manifest_damages(document: Mapping[str, Any], place: str) -> Iterator[Damage
         for sha256 in row["media"]:
             if sha256 not in document["media"]:
                 yield Damage(place, f"row {row['qid']!r} shows media {sha256}, which is not listed")
-    names = Counter(row["qid"] for row in [*document["rows"], *document["holdout"]])
+    for stone in document.get("tombstones", ()):
+        for sha256 in sorted(document["media"].keys() & stone["media"]):
+            yield Damage(place, f"media {sha256} of {stone['qid']!r} is listed, though it was withdrawn")
+    rows = [*document["rows"], *document["holdout"], *document.get("tombstones", ())]
+    names = Counter(row["qid"] for row in rows)
     yield from (Damage(place, f"{count} rows are named {name!r}") for name, count in names.items() if count > 1)
 
 

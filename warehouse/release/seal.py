@@ -18,6 +18,7 @@ from warehouse.release.manifest import NO_CERTIFICATE, Manifest, compose, manife
 from warehouse.release.media_checks import MediaChecks, media_findings
 from warehouse.release.records import Contents, contents_of, get_release
 from warehouse.release.splits import item_groups
+from warehouse.release.tombstones import tombstones_of
 from warehouse.runs import open_run
 from warehouse.tables import Item, ItemState, Release, ReleaseItem, ReleaseState, Verdict
 
@@ -123,7 +124,8 @@ def _weighed(
         return findings, None
     certificate = standing_certificate(session, content_sha256(one.revision.content_hash for one in contents.members))
     sentence = certificate.text if certificate else NO_CERTIFICATE
-    manifest = compose(contents, verdicts, _states(session), sentence)
+    tombstones = tombstones_of(session, contents.release, {member.item.name for member in contents.members})
+    manifest = compose(contents, verdicts, _states(session), sentence, tombstones)
     damages = manifest_damages(json.loads(manifest.to_bytes()), "manifest")
     return [Finding(one.place, one.what, "report this as a bug of Interplay") for one in damages], manifest
 

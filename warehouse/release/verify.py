@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,16 @@ from warehouse.blobs import BlobStore, DamagedBlob, MissingBlob
 from warehouse.database import Database
 from warehouse.exporters.base import Exporter, ReadRow
 from warehouse.exporters.catalogue import EXPORTERS
-from warehouse.release.export import ABOUT, MANIFEST, SUMS, file_sha256, files_in, sealed_manifest
+from warehouse.release.export import (
+    ABOUT,
+    MANIFEST,
+    SUMS,
+    TOMBSTONES,
+    file_sha256,
+    files_in,
+    sealed_manifest,
+    tombstone_lines,
+)
 from warehouse.release.manifest import (
     Damage,
     Manifest,
@@ -24,6 +33,7 @@ from warehouse.release.manifest import (
     read_manifest,
 )
 from warehouse.release.records import get_release, members_of
+from warehouse.release.tombstones import withdrawn_media
 
 
 class NoExport(InterplayError):
@@ -36,13 +46,17 @@ class UnreadableAbout(InterplayError):
 
 @dataclass(frozen=True)
 class Verified:
-    """What was looked at and all that is damaged. `manifest_sha256` is to be compared with the publisher's."""
+    """What was looked at and all that is damaged. `manifest_sha256` is to be compared with the publisher's.
+
+    `withdrawn` are the media of a release in the project that are gone, as they should: they were withdrawn since.
+    """
 
     title: str
     manifest_sha256: str
     files: int
     rows: int
     damages: list[Damage]
+    withdrawn: list[str] = field(default_factory=list)
 
 
 def verify_folder(folder: Path) -> Verified:
@@ -66,6 +80,7 @@ def verify_folder(folder: Path) -> Verified:
     else:
         rows, title = len(manifest.rows), manifest.title
         damages += manifest_damages(json.loads(data), MANIFEST)
+        damages += _tombstone_damages(folder, manifest)
         damages += _about_damages(folder, manifest, hashlib.sha256(data).hexdigest())
     return Verified(title, hashlib.sha256(data).hexdigest(), len(files), rows, _once(damages))
 
@@ -94,18 +109,21 @@ def verify_release(database: Database, blobs: BlobStore, name: str, version: str
     with database.reading() as session:
         release = get_release(session, name, version)
         members = {member.item.name: member for member in members_of(session, release)}
+        gone = withdrawn_media(session)
     manifest, data = sealed_manifest(blobs, release)
     damages = list(manifest_damages(json.loads(data), "manifest"))
     for row in manifest.rows:
         member = members.get(row.qid)
         if member is None or member.revision.content_hash != row.revision or member.split != row.split:
             damages.append(Damage("tables", f"row {row.qid!r} of the manifest is not what the tables hold"))
-    for sha256 in manifest.media:
+    withdrawn = [sha256 for sha256 in manifest.media if sha256 in gone]
+    for sha256 in sorted(manifest.media.keys() - gone.keys()):
         try:
             blobs.verify(sha256)
         except (MissingBlob, DamagedBlob) as error:
             damages.append(Damage("media", str(error)))
-    return Verified(manifest.title, hashlib.sha256(data).hexdigest(), len(manifest.media), len(manifest.rows), damages)
+    counts = len(manifest.media), len(manifest.rows)
+    return Verified(manifest.title, hashlib.sha256(data).hexdigest(), *counts, damages, withdrawn)
 
 
 def _file_damages(folder: Path, files: Iterable[str]) -> Iterator[Damage]:
@@ -126,6 +144,12 @@ def _file_damages(folder: Path, files: Iterable[str]) -> Iterator[Damage]:
         elif file_sha256(folder / name) != sha256:
             yield Damage(name, "its bytes are not those that were exported")
     yield from (Damage(name, f"is not listed in {SUMS}") for name in sorted(found - listed.keys()))
+
+
+def _tombstone_damages(folder: Path, manifest: Manifest) -> Iterator[Damage]:
+    file = folder / TOMBSTONES
+    if (file.read_bytes() if file.is_file() else b"") != tombstone_lines(manifest).encode():
+        yield Damage(TOMBSTONES, f"does not name the withdrawn questions that {MANIFEST} names")
 
 
 def _about_damages(folder: Path, manifest: Manifest, manifest_sha256: str) -> Iterator[Damage]:

@@ -4,6 +4,7 @@ from warehouse.tables.audit import AuditAnswer, AuditFinding, AuditItem, AuditSa
 from warehouse.tables.caption import Caption, CaptionKind, CaptionState
 from warehouse.tables.item import Decision, Item, ItemRevision, ItemState, RevisionMedia, Verdict
 from warehouse.tables.material import (
+    SEMANTIC_METHODS,
     DuplicateLink,
     IngestFailure,
     Material,
@@ -27,6 +28,7 @@ from warehouse.tables.review import GoldItem, Review
 from warehouse.tables.work import Assignment, AssignmentState, Event, Run, RunStatus, User
 
 __all__ = [
+    "SEMANTIC_METHODS",
     "AssetPack",
     "Assignment",
     "AssignmentState",

@@ -4,7 +4,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlmodel import Field, Index, SQLModel, UniqueConstraint
+from sqlalchemy import ColumnElement
+from sqlmodel import Field, Index, SQLModel, UniqueConstraint, col
 
 from core.content import MediaRef
 from warehouse.tables.base import enum_column, id_column, json_column, moment_column
@@ -23,7 +24,8 @@ class Material(SQLModel, table=True):
 
     `media` is the `MediaRef` of the working copy: upright, without personal metadata, a video without its sound. The
     sound of a video is a child material (`parent_id`) that starts `parent_offset_s` after the video's first frame.
-    `drop_reason` and `drop_measure` come from the filter that dropped it; `looks` holds perceptual hashes.
+    `drop_reason` and `drop_measure` come from the filter that dropped it; `looks` holds perceptual hashes. `audio_type`
+    (speech, environment, music) and `audio_content` are by 'human', or by the model whose fingerprint stands there.
     """
 
     __tablename__ = "material"
@@ -42,6 +44,7 @@ class Material(SQLModel, table=True):
     measures: dict[str, Any] = json_column(dict)
     looks: dict[str, Any] = json_column(dict)
     audio_type: str | None = Field(default=None, max_length=16)
+    audio_type_by: str | None = None
     audio_content: str | None = None
     audio_content_by: str | None = None
     run_id: str = Field(foreign_key="run.id")
@@ -84,8 +87,16 @@ class IngestFailure(SQLModel, table=True):
     created_at: datetime = moment_column()
 
 
+SEMANTIC_METHODS = "semantic_"
+"""How the methods of links begin that join what means nearly the same, but may show another thing."""
+
+
 class DuplicateLink(SQLModel, table=True):
-    """Evidence that two materials show the same; groups are the connected components. `first_id` < `second_id`."""
+    """Evidence that two materials show the same; groups are the connected components. `first_id` < `second_id`.
+
+    `evidence` tells what was aligned, as seen from the first: which part of the second it is, how it is turned, when it
+    begins, how fast and how high. Links whose `method` begins with `SEMANTIC_METHODS` say less: that two materials belong into one split of a release.
+    """
 
     __tablename__ = "duplicate_link"
     __table_args__ = (UniqueConstraint("first_id", "second_id", "method"),)
@@ -95,7 +106,13 @@ class DuplicateLink(SQLModel, table=True):
     second_id: str = Field(foreign_key="material.id", index=True)
     method: str = Field(max_length=32, description="name@version of what found it")
     distance: float
+    evidence: dict[str, Any] = json_column(dict)
     run_id: str = Field(foreign_key="run.id")
+
+    @classmethod
+    def shows_same(cls) -> ColumnElement[bool]:
+        """The links that say that two materials show the same, as a condition."""
+        return ~col(cls.method).startswith(SEMANTIC_METHODS, autoescape=True)
 
 
 class Segment(SQLModel, table=True):

@@ -106,7 +106,7 @@ class ContaminationMatch(SQLModel, table=True):
 
     __tablename__ = "contamination_match"
     __table_args__ = (
-        UniqueConstraint("subject_kind", "subject_id", "index_sha256", "entry", "kind"),
+        UniqueConstraint("subject_kind", "subject_id", "index_sha256", "benchmark", "entry", "kind"),
         Index("matches_of", "subject_kind", "subject_id"),
     )
 

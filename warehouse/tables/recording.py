@@ -22,12 +22,16 @@ class Contributor(SQLModel, table=True):
 
 
 class ConsentText(SQLModel, table=True):
-    """The words of one version of the consent, by language; what somebody agreed to must be readable for ever."""
+    """The words of one version of the consent, by language; what somebody agreed to must be readable for ever.
+
+    `licence` is the one under which these words let the project publish what is recorded.
+    """
 
     __tablename__ = "consent_text"
 
     version: str = Field(primary_key=True, max_length=32)
     texts: dict[str, str] = json_column(dict)
+    licence: str | None = Field(default=None, description="SPDX identifier or a URL")
     created_by: str = Field(max_length=64)
     created_at: datetime = moment_column()
 

@@ -38,7 +38,10 @@ class Run(SQLModel, table=True):
 
 
 class Event(SQLModel, table=True):
-    """What happened, appended in the same transaction as the change it tells of; never changed, never deleted."""
+    """What happened, appended in the same transaction as the change it tells of; never changed, never deleted.
+
+    Only words about media that were withdrawn are blanked (`warehouse.forgetting`).
+    """
 
     __tablename__ = "event"
 

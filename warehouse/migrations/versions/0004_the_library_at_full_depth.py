@@ -21,6 +21,7 @@ def upgrade() -> None:
         "consent_text",
         sa.Column("version", sa.String(length=32), nullable=False),
         sa.Column("texts", sa.JSON(), nullable=False),
+        sa.Column("licence", sa.String(), nullable=True),
         sa.Column("created_by", sa.String(length=64), nullable=False),
         sa.Column("created_at", warehouse.tables.base.UtcDateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("version"),
@@ -79,7 +80,7 @@ def upgrade() -> None:
             ["run.id"],
         ),
         sa.PrimaryKeyConstraint("id"),
-        sa.UniqueConstraint("subject_kind", "subject_id", "index_sha256", "entry", "kind"),
+        sa.UniqueConstraint("subject_kind", "subject_id", "index_sha256", "benchmark", "entry", "kind"),
     )
     with op.batch_alter_table("contamination_match", schema=None) as batch_op:
         batch_op.create_index("matches_of", ["subject_kind", "subject_id"], unique=False)
@@ -212,6 +213,12 @@ def upgrade() -> None:
     _tags_to_rows()
     # Not in batch mode, which on SQLite makes the table anew: others point at it.
     op.drop_column("material", "tags")
+    op.add_column("material", sa.Column("audio_type_by", sa.String(), nullable=True))
+    # Until now only manifests, which people write, said what kind of sound it is.
+    op.execute("UPDATE material SET audio_type_by = 'human' WHERE audio_type IS NOT NULL")
+
+    with op.batch_alter_table("duplicate_link", schema=None) as batch_op:
+        batch_op.add_column(sa.Column("evidence", sa.JSON(), nullable=False, server_default="{}"))
 
     with op.batch_alter_table("recording", schema=None) as batch_op:
         batch_op.add_column(sa.Column("script_id", sa.String(), nullable=True))
@@ -250,6 +257,10 @@ def downgrade() -> None:
         batch_op.drop_column("decided_by")
         batch_op.drop_column("script_id")
 
+    with op.batch_alter_table("duplicate_link", schema=None) as batch_op:
+        batch_op.drop_column("evidence")
+
+    op.drop_column("material", "audio_type_by")
     op.add_column("material", sa.Column("tags", sa.JSON(), nullable=False, server_default="[]"))
     _rows_to_tags()
 

@@ -1,0 +1,224 @@
+"""A person decides on a take: accepted, it becomes a material of the library under its consent."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlmodel import Session, col, select
+
+from core.errors import InterplayError
+from core.ids import Clock, utc_now
+from core.media.guard import Guard
+from curation.dedupe.link import link_duplicates
+from curation.entries import Claims, Entry
+from curation.examine import Examination, examine
+from curation.filters.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from curation.materials import Overrule, overrule
+from curation.recordings.agreements import ConsentLacking, get_consent, get_text, note_bytes, require_consent
+from curation.recordings.findings import findings_of
+from curation.recordings.limits import Outcome
+from curation.recordings.takes import Take, TakeWithdrawn, as_file, get_take, guarded
+from curation.shelve import Shelver, shelve
+from warehouse import events
+from warehouse.consents import Scope
+from warehouse.runs import open_run
+from warehouse.tables import Material, MaterialState, Recording, Segment
+from warehouse.workspace import Workspace
+
+COMMAND = "recording accept"
+SOURCE = "recorded for this project"
+
+
+class ImpossibleDecision(InterplayError):
+    """The take was decided on already."""
+
+
+class ChecksFailed(InterplayError):
+    """A take that failed checks was to be accepted without a reason."""
+
+
+class RefusalReasonMissing(InterplayError):
+    """A take was to be refused without a reason."""
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The decided recording and the material that it is now; `overruled` names what had failed."""
+
+    recording: Recording
+    material: Material
+    overruled: list[str]
+
+
+def accept_take(
+    workspace: Workspace,
+    recording_id: str,
+    actor: str,
+    why: str | None = None,
+    *,
+    guard: Guard | None = None,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    clock: Clock = utc_now,
+) -> Accepted:
+    """Make a material of a take, with the script as what is said in it, by people.
+
+    Args:
+        workspace: The opened project.
+        recording_id: Of the take.
+        actor: Who decides.
+        why: The reason, without which nothing is accepted that failed a check or that a filter would drop.
+        guard: Where the take is decoded; one is made for this call if none is given.
+        thresholds: Of the library's filters.
+        clock: For the rows' times.
+
+    Raises:
+        UnknownName, ImpossibleDecision, ConsentLacking, ChecksFailed: As they say; nothing is written then.
+        MediaError, MissingBlob, DamagedBlob: Its bytes cannot be read.
+    """
+    with workspace.database.reading() as session:
+        take = get_take(session, recording_id)
+        _require_open(take.recording)
+    require_consent(take.consent, [Scope.VOICE], clock())
+    failed = [one.name for one in findings_of(take.recording.checks) if one.outcome is Outcome.FAIL]
+    _require_reason(take, failed, why)
+    data = workspace.originals.get(take.recording.sha256)
+    limits = workspace.project.media_limits
+    with guarded(limits, guard) as worker, as_file(data) as file:
+        examination = worker.run(examine, file, limits, thresholds)
+    if examination.main.drop_reason is not None:
+        failed.append(examination.main.drop_reason)
+        _require_reason(take, failed, why)
+    note_bytes(workspace.database, take.consent.id, [examination.main.ref.sha256], actor, clock)
+    for copy in examination.copies:
+        workspace.blobs.put(copy)
+    with open_run(workspace.database, COMMAND, {"recording": take.recording.id, "by": actor}, clock=clock) as run:
+        try:
+            with workspace.database.session() as session:
+                done = _accept(Shelver(session, run.id, clock), take.recording.id, examination, actor, why, failed)
+        except (ConsentLacking, TakeWithdrawn):
+            _remove_copies(workspace, examination)  # taken back while it was decoded
+            raise
+        link_duplicates(workspace.database, run.id)
+        run.summary = {"material_id": done.material.id, "overruled": failed}
+    return done
+
+
+def refuse_take(session: Session, recording_id: str, actor: str, reason: str, clock: Clock = utc_now) -> Recording:
+    """Say that a take is not to be used, in the caller's transaction; its bytes stay sealed until it is withdrawn.
+
+    Raises:
+        UnknownName, ImpossibleDecision: As they say.
+        RefusalReasonMissing: No reason is given.
+    """
+    if not reason.strip():
+        raise RefusalReasonMissing("refusing a take needs a reason, which the next take can mend; write it")
+    recording = _locked(session, get_take(session, recording_id).recording.id)
+    _decide(session, recording, False, actor, reason, clock)
+    return recording
+
+
+def _accept(
+    shelver: Shelver, recording_id: str, examination: Examination, actor: str, why: str | None, failed: list[str]
+) -> Accepted:
+    session, clock = shelver.session, shelver.clock
+    recording = _locked(session, recording_id)
+    take = get_take(session, recording.id)
+    require_consent(take.consent, [Scope.VOICE], clock())
+    origin = f"recording:{recording.id}"
+    entry = Entry(Path(origin), origin, _claims(session, take))
+    material, _ = shelve(shelver, recording.sha256, [entry], examination, True)
+    if material.state == MaterialState.WITHDRAWN:
+        raise TakeWithdrawn(f"who gave the bytes of recording {recording.id} has withdrawn them; refuse this take")
+    if material.state == MaterialState.DROPPED:
+        overrule(session, material.id, material.version, Overrule(True, why or "", actor), clock)
+    session.add(_segment(take, material, actor, shelver.run_id))
+    recording.material_id = material.id
+    _decide(session, recording, True, actor, why, clock, material_id=material.id, overruled=failed)
+    return Accepted(recording, material, failed)
+
+
+def _remove_copies(workspace: Workspace, examination: Examination) -> None:
+    """Delete working copies that no material names."""
+    sha256 = examination.main.ref.sha256
+    with workspace.database.reading() as session:
+        named = select(Material.id).where(
+            col(Material.media)["sha256"].as_string() == sha256, Material.state != MaterialState.WITHDRAWN
+        )
+        is_named = session.exec(named).first() is not None
+    if not is_named:
+        workspace.blobs.remove(sha256)
+
+
+def _claims(session: Session, take: Take) -> Claims:
+    dialect = take.recording.dialect
+    return Claims(
+        source=SOURCE,
+        licence=get_text(session, take.consent.text_version).licence,
+        author=take.contributor.pseudonym,
+        consent_id=take.consent.id,
+        tags=(f"dialect:{dialect}",) if dialect else (),
+        audio_content=take.script.text,
+        audio_type="speech",
+    )
+
+
+def _segment(take: Take, material: Material, actor: str, run_id: str) -> Segment:
+    """The script as what is said, from the first sound to the last."""
+    measures = {one.name: one.measure or 0.0 for one in findings_of(take.recording.checks)}
+    duration_s = material.media_ref.duration_s or 0.0
+    return Segment(
+        material_id=material.id,
+        start_s=min(measures.get("leading_silence", 0.0), duration_s),
+        end_s=max(0.0, duration_s - measures.get("trailing_silence", 0.0)),
+        text=take.script.text,
+        language=take.script.language,
+        made_by=actor,
+        run_id=run_id,
+    )
+
+
+def _locked(session: Session, recording_id: str) -> Recording:
+    """The recording as it stands, still open, its consent held: nobody else decides or withdraws meanwhile."""
+    recording = session.get_one(Recording, recording_id)
+    get_consent(session, recording.consent_id, lock=True)
+    session.refresh(recording, with_for_update=True)
+    _require_open(recording)
+    return recording
+
+
+def _require_open(recording: Recording) -> None:
+    if recording.accepted is None:
+        return
+    verb = "accepted" if recording.accepted else "refused"
+    mend = (
+        f"possible: 'interplay material overrule {recording.material_id} --drop'"
+        if recording.accepted
+        else "possible: record another take"
+    )
+    raise ImpossibleDecision(
+        f"recording {recording.id} was {verb} by {recording.decided_by} on {recording.decided_at:%Y-%m-%d}; {mend}"
+    )
+
+
+def _require_reason(take: Take, failed: list[str], why: str | None) -> None:
+    if failed and not (why or "").strip():
+        raise ChecksFailed(
+            f"recording {take.recording.id} failed {', '.join(failed)}; record it again, or give a reason to accept it "
+            "all the same"
+        )
+
+
+def _decide(
+    session: Session,
+    recording: Recording,
+    accepted: bool,
+    actor: str,
+    why: str | None,
+    clock: Clock,
+    **detail: object,
+) -> None:
+    recording.accepted, recording.decided_by = accepted, actor
+    recording.decided_at, recording.decided_why = clock(), why
+    session.add(recording)
+    verb = "accept" if accepted else "refuse"
+    events.record(session, actor, "recording", recording.id, verb, clock, why=why, **detail)
+    session.flush()

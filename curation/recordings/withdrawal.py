@@ -1,0 +1,217 @@
+"""A consent is withdrawn: what was given under it leaves the library, the items, and the stores, for good.
+
+The rows change in one transaction, then the bytes and the facts are deleted. What is stopped between the two is
+finished by the same call again; `interplay warehouse verify` tells that something is left.
+"""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from core.errors import InterplayError
+from core.ids import Clock, utc_now
+from curation.recordings.agreements import get_consent
+from curation.recordings.survey import Survey, survey
+from warehouse import events
+from warehouse.forgetting import forget_words, remove_facts
+from warehouse.lifecycle import Action, Advance, advance, lock_item
+from warehouse.runs import open_run
+from warehouse.tables import (
+    Assignment,
+    AssignmentState,
+    Consent,
+    Contributor,
+    GoldItem,
+    Material,
+    MaterialState,
+    Recording,
+)
+from warehouse.workspace import Workspace
+
+COMMAND = "consent withdraw"
+REASON = "withdrawn"
+"""Code with which items are retired or returned."""
+
+
+class WithdrawalReasonMissing(InterplayError):
+    """A withdrawal without a word on why, or on how it came."""
+
+
+@dataclass
+class WithdrawalReport:
+    """What a withdrawal touched, and what this call deleted.
+
+    Attributes:
+        consent_id: Of the consent.
+        withdrawn_at: When, in ISO 8601; None in a dry run of one that stands.
+        now: Whether this call withdrew it; else it finished what an earlier one had left.
+        dry_run: Nothing was written.
+        touched: What `Survey.document` tells, as it was before.
+        forgotten: Rows that held words about the media, by table.
+        leases: Tasks that were taken from people who were at work on such an item.
+        gold: Gold questions that are out of use.
+        blobs: Files deleted from the stores, small pictures included.
+        facts: Facts deleted, by kind.
+    """
+
+    consent_id: str
+    withdrawn_at: str | None
+    now: bool
+    dry_run: bool
+    touched: dict[str, Any] = field(default_factory=dict)
+    forgotten: dict[str, int] = field(default_factory=dict)
+    leases: int = 0
+    gold: int = 0
+    blobs: int = 0
+    facts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def erased(self) -> dict[str, Any]:
+        """What is deleted for good."""
+        return {"blobs": self.blobs, "facts": self.facts}
+
+
+def withdraw(
+    workspace: Workspace, consent_id: str, reason: str, actor: str, *, dry_run: bool = False, clock: Clock = utc_now
+) -> WithdrawalReport:
+    """Take back all that was given under a consent. Again it finishes what is missing, and changes nothing else.
+
+    Raises:
+        UnknownName: There is no such consent.
+        WithdrawalReasonMissing: No reason is given.
+        OSError: The store cannot be written; the same call again goes on.
+    """
+    if not reason.strip():
+        raise WithdrawalReasonMissing("a withdrawal needs a reason, for the record; write why, or how it was asked for")
+    if dry_run:
+        with workspace.database.reading() as session:
+            consent = get_consent(session, consent_id)
+            found = survey(session, consent)
+        return _report(consent, found, now=consent.withdrawn_at is None, dry_run=True)
+    with open_run(workspace.database, COMMAND, {"consent": consent_id, "by": actor}, clock=clock) as run:
+        with workspace.database.session() as session:
+            report, found = _withdraw_rows(session, consent_id, reason, actor, clock)
+        report.blobs = sum(_erase(workspace, sha256) for sha256 in sorted(found.hashes))
+        report.facts = _erase_facts(workspace, found)
+        if report.now or report.blobs or report.facts:
+            # It holds words and vectors of the library, and is made again by the next search.
+            shutil.rmtree(workspace.project.search_folder, ignore_errors=True)
+        if report.blobs or report.facts:
+            with workspace.database.session() as session:
+                events.record(session, actor, "consent", consent_id, "erase", clock, **report.erased)
+        run.summary = {"now": report.now, "materials": len(found.materials), **report.erased}
+    return report
+
+
+def _withdraw_rows(
+    session: Session, consent_id: str, reason: str, actor: str, clock: Clock
+) -> tuple[WithdrawalReport, Survey]:
+    consent = get_consent(session, consent_id, lock=True)
+    now = consent.withdrawn_at is None
+    if now:
+        consent.withdrawn_at = clock()
+        session.add(consent)
+        events.record(session, actor, "consent", consent.id, "withdraw", clock, reason=reason)
+    found = survey(session, consent)
+    report = _report(consent, found, now, dry_run=False)
+    for recording in found.recordings:
+        _forget_recording(session, recording, actor, clock)
+    for material in found.materials:
+        for table, count in _withdraw_material(session, material, consent, actor, clock).items():
+            report.forgotten[table] = report.forgotten.get(table, 0) + count
+    for item, touched in found.items:
+        if touched.step is not None:
+            version = lock_item(session, item.id).version
+            advance(session, item.id, version, Advance(Action(touched.step), actor, (REASON,)), clock)
+    report.leases = _end_leases(session, found, actor, clock)
+    report.gold = _end_gold(session, found)
+    _forget_contributor(session, consent)
+    session.flush()
+    return report, found
+
+
+def _report(consent: Consent, found: Survey, now: bool, dry_run: bool) -> WithdrawalReport:
+    moment = consent.withdrawn_at.isoformat() if consent.withdrawn_at else None
+    return WithdrawalReport(consent.id, moment, now, dry_run, found.document())
+
+
+def _forget_recording(session: Session, recording: Recording, actor: str, clock: Clock) -> None:
+    """What was heard in it, and what it was recorded with; that there was one stays."""
+    if recording.accepted is None:
+        recording.accepted, recording.decided_by = False, actor
+        recording.decided_at, recording.decided_why = clock(), REASON
+    recording.checks, recording.device, recording.dialect = {}, None, None
+    session.add(recording)
+
+
+def _withdraw_material(
+    session: Session, material: Material, consent: Consent, actor: str, clock: Clock
+) -> dict[str, int]:
+    session.refresh(material, with_for_update=True)
+    if material.state != MaterialState.WITHDRAWN:
+        before, material.state = material.state, MaterialState.WITHDRAWN
+        material.version += 1
+        events.record(
+            session, actor, "material", material.id, "withdraw", clock,
+            before=before.value, version=material.version, consent_id=consent.id,
+        )  # fmt: skip
+    return forget_words(session, material, actor, clock)
+
+
+def _end_leases(session: Session, found: Survey, actor: str, clock: Clock) -> int:
+    subjects = tuple(found.revision_ids) + tuple(item.id for item, _ in found.items)
+    live = select(Assignment).where(Assignment.state == AssignmentState.LIVE).order_by(col(Assignment.id))
+    ended = 0
+    for lease in session.exec(live.with_for_update()):
+        if subjects and lease.task_id.startswith(subjects):
+            lease.state, lease.ended_at = AssignmentState.RELEASED, clock()
+            session.add(lease)
+            events.record(session, actor, lease.task_kind, lease.task_id, "lease_released", clock, reason=REASON)
+            ended += 1
+    return ended
+
+
+def _end_gold(session: Session, found: Survey) -> int:
+    gold = select(GoldItem).where(col(GoldItem.revision_id).in_(sorted(found.revision_ids)), col(GoldItem.active))
+    rows = session.exec(gold).all()
+    for row in rows:
+        row.active = False
+        session.add(row)
+    return len(rows)
+
+
+def _forget_contributor(session: Session, consent: Consent) -> None:
+    """The coarse facts of somebody who has no other consent; the pseudonym stays, under which they withdrew."""
+    standing = select(Consent.id).where(
+        Consent.contributor_id == consent.contributor_id, col(Consent.withdrawn_at).is_(None)
+    )
+    if session.exec(standing).first() is None:
+        person = session.get_one(Contributor, consent.contributor_id)
+        person.dialect, person.age_band, person.gender = None, None, None
+        session.add(person)
+
+
+def _erase(workspace: Workspace, sha256: str) -> int:
+    removed = sum(store.remove(sha256) for store in (workspace.blobs, workspace.originals))
+    for picture in _small_pictures(workspace, sha256):
+        picture.unlink(missing_ok=True)
+        removed += 1
+    return removed
+
+
+def _small_pictures(workspace: Workspace, sha256: str) -> Iterator[Path]:
+    return workspace.project.thumbnail_folder.glob(f"{sha256[:2]}/{sha256}.*")
+
+
+def _erase_facts(workspace: Workspace, found: Survey) -> dict[str, int]:
+    """Embeddings of the media, and what models answered when they were asked to write them down."""
+    asked_of = {material.id for material in found.materials}
+    counts = {
+        "embedding": remove_facts(workspace.facts, "embedding", "subject", found.hashes),
+        "response": remove_facts(workspace.facts, "response", "item_name", asked_of),
+    }
+    return {kind: count for kind, count in counts.items() if count}
