@@ -1,13 +1,14 @@
 """The automatic checks over many items: each material is read through once, each question compared with few."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlmodel import Session, select
 
 from core.question import Question
 from qc.checks import Subject, run_checks
 from qc.checks.asked import Asked
+from qc.checks.contamination import contamination_problems
 from qc.checks.near_duplicates import representatives
 from qc.checks.twins import twin_problems
 from qc.gates import Ruling
@@ -44,25 +45,21 @@ class Checker:
     def _check(self, session: Session, item: Item, revision: ItemRevision) -> Ruling:
         question = revision.as_question()
         others = self._asked.beside(item.name, question)
-        findings = run_checks(Subject(question, others, self._media_problems(session, revision)))
+        shown = _shown(session, revision)
+        findings = run_checks(Subject(question, others, self._media_problems(shown)))
+        findings += contamination_problems(session, revision, shown)
         findings += twin_problems(self._twins[item.twin_group]) if item.twin_group else []
         evidence = {"findings": [finding.model_dump() for finding in findings]}
         codes = tuple(dict.fromkeys(finding.code for finding in findings if finding.severity == "error"))
         return Ruling(Decision.RETURN if codes else Decision.PASS, codes, evidence)
 
-    def _media_problems(self, session: Session, revision: ItemRevision) -> tuple[str, ...]:
-        shown = session.exec(
-            select(RevisionMedia, Material)
-            .join(Material)
-            .where(RevisionMedia.revision_id == revision.id)
-            .order_by(RevisionMedia.placeholder)
-        ).all()
+    def _media_problems(self, shown: Sequence[tuple[str, Material]]) -> tuple[str, ...]:
         problems: list[str] = []
-        for link, material in shown:
+        for placeholder, material in shown:
             if material.state != MaterialState.KEPT:
-                problems.append(f"{link.placeholder}: the material is {material.state.value}")
+                problems.append(f"{placeholder}: the material is {material.state.value}")
             damage = self._damage_of(material.media_ref.sha256)
-            problems.extend([f"{link.placeholder}: {damage}"] if damage else [])
+            problems.extend([f"{placeholder}: {damage}"] if damage else [])
         return tuple(problems)
 
     def _damage_of(self, sha256: str) -> str | None:
@@ -73,3 +70,11 @@ class Checker:
             except (MissingBlob, DamagedBlob) as error:
                 self._damage[sha256] = str(error)
         return self._damage[sha256]
+
+
+def _shown(session: Session, revision: ItemRevision) -> list[tuple[str, Material]]:
+    """Placeholder and material of everything that a revision shows, in the order of placeholders."""
+    query = select(RevisionMedia.placeholder, Material).join(Material).where(RevisionMedia.revision_id == revision.id)
+    return [
+        (placeholder, material) for placeholder, material in session.exec(query.order_by(RevisionMedia.placeholder))
+    ]

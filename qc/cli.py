@@ -9,6 +9,7 @@ from core.errors import InterplayError
 from evaluation.asking import cost_lines, failure_lines
 from evaluation.models.catalogue import ModelSpec, find_models
 from qc.audit.cli import app as audit_app
+from qc.checks.contamination import HOW_TO_COMPARE
 from qc.estimate import Estimate, estimate
 from qc.polling import Limit
 from qc.reasons import REASONS
@@ -136,6 +137,7 @@ def _document(report: RoundReport) -> dict[str, object]:
         "quarantined": report.quarantined,
         "canaries": report.canaries,
         "silent": report.silent,
+        "never_compared": report.never_compared,
         "asked": report.asked,
         "failures": dict(report.spent.failures),
         "cost_usd": report.spent.cost_usd,
@@ -154,6 +156,8 @@ def _round_lines(report: RoundReport) -> list[str]:
     for name, (decision, codes) in sorted(report.rulings.items()):
         lines.append(f"  {name}: {decision}" + (f" ({', '.join(codes)})" if codes else ""))
     lines += [f"  {name}: changed by somebody meanwhile; run the round again" for name in report.overtaken]
+    if report.never_compared:
+        lines.append(f"  nothing was compared with public benchmarks yet: {HOW_TO_COMPARE}")
     if report.left:
         why = "endpoints do not answer" if report.silent else "the budget"
         lines.append(

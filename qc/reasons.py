@@ -57,6 +57,8 @@ _REASONS = (
         en="a twin does not differ from another in exactly one modality",
         zh="孪生题之间的差异不是恰好一种模态的素材",
     ),
+    Reason(code="contaminated", en="it overlaps with a public benchmark", zh="与公开基准的题目或素材重合"),
+    Reason(code="not_compared", en="it was not compared with public benchmarks yet", zh="尚未与公开基准比对"),
     Reason(
         code="media_unusable", en="a material is missing, damaged, dropped or withdrawn", zh="素材缺失、损坏或已撤回"
     ),
@@ -94,6 +96,7 @@ _REASONS = (
     Reason(code="unanswerable", en="what is asked is in none of the materials", zh="素材中没有题目所问的信息"),
     Reason(code="wrong_task_type", en="the question is of another task type", zh="任务类型不符"),
     Reason(code="poor_material", en="a material is of too low quality", zh="素材质量不佳"),
+    Reason(code="withdrawn", en="who gave a material has withdrawn it", zh="素材提供者已撤回授权"),
     Reason(code="inappropriate", en="the content must not be published", zh="内容不宜发布"),
 )
 REASONS = {reason.code: reason for reason in _REASONS}

@@ -11,6 +11,7 @@ from core.errors import InterplayError
 from core.question import Question
 from evaluation.models.catalogue import ModelSpec
 from qc.checking import Checker
+from qc.checks.contamination import compared_at_all
 from qc.gates import (
     Pair,
     Ruling,
@@ -70,6 +71,7 @@ class RoundReport:
         quarantined: Model to the modalities that do not reach it.
         canaries: What the canaries of those models showed.
         silent: Models that answered no canary.
+        never_compared: Whether nothing of the project was ever compared with public benchmarks.
         spent: Questions asked, answers that failed, US dollars.
     """
 
@@ -80,6 +82,7 @@ class RoundReport:
     quarantined: dict[str, list[str]] = field(default_factory=dict)
     canaries: dict[str, list[str]] = field(default_factory=dict)
     silent: list[str] = field(default_factory=list)
+    never_compared: bool = False
     spent: Spent = field(default_factory=Spent)
 
     @property
@@ -201,6 +204,7 @@ class _Round:
     def __enter__(self) -> "_Round":
         with self._workspace.database.reading() as session:
             waiting = revisions_in(session, ROUND_NEEDS[self._number])
+            self.report.never_compared = self._number == 1 and bool(waiting) and not compared_at_all(session)
         self.items: dict[str, tuple[Item, ItemRevision]] = {revision.id: (item, revision) for item, revision in waiting}
         self.questions = {revision.id: revision.as_question() for _, revision in waiting}
         self._run = self._opened.__enter__()

@@ -65,7 +65,6 @@ def transcribe_command(
     Example: interplay material transcribe --dry-run
     """
     with open_workspace(project) as workspace:
-        settings = workspace.project.settings
         work = _transcription(workspace.project, transcriber, diarizer)
         which = _which(workspace, materials, again)
         report = run_speech_pass(workspace, work, which, dry_run=dry_run)

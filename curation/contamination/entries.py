@@ -1,0 +1,60 @@
+"""What a public benchmark consists of for an index: questions with their texts, and media that can be looked at."""
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.content import TextPart
+from core.question import Question, choice_label
+from curation.contamination.texts import Document
+
+
+@dataclass(frozen=True)
+class PublicText:
+    """A question of a benchmark under the benchmark's own id."""
+
+    id: str
+    document: Document
+
+
+@dataclass(frozen=True)
+class PublicMedium:
+    """A medium of a benchmark: its name there, the questions that show it, and how its file is had.
+
+    `open` gives a file that is there until its context ends.
+    """
+
+    id: str
+    questions: tuple[str, ...]
+    open: Callable[[], AbstractContextManager[Path]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A benchmark as it comes; `origin` says from where."""
+
+    name: str
+    origin: str
+    texts: tuple[PublicText, ...]
+    media: tuple[PublicMedium, ...]
+    version: str | None = None
+    licence: str | None = None
+
+
+def document_of(question: Question) -> Document:
+    """The texts of a question: prompt and steps, and its choices."""
+    prompt = " ".join(part.text for part in question.prompt if isinstance(part, TextPart))
+    steps = [(f"step {number}", step.ask) for number, step in enumerate(question.steps, start=1)]
+    choices = [(f"choice {choice_label(place)}", choice.text) for place, choice in enumerate(question.choices)]
+    return Document.of([("prompt", prompt), *steps], choices)
+
+
+def merged_media(media: Iterable[PublicMedium]) -> tuple[PublicMedium, ...]:
+    """Each medium once, in the order of ids, with all questions that show it."""
+    by_id: dict[str, PublicMedium] = {}
+    for one in media:
+        known = by_id.get(one.id, one)
+        questions = tuple(sorted({*known.questions, *one.questions}))
+        by_id[one.id] = PublicMedium(one.id, questions, known.open)
+    return tuple(by_id[name] for name in sorted(by_id))
