@@ -20,7 +20,7 @@ from curation.questions.privatize import (
     open_tasks,
     reopen,
 )
-from curation.questions.proving import prove_task
+from curation.questions.proving import prove_tasks
 from curation.questions.scores import Scores, item_scores, pool_scores
 from curation.questions.sets import find_question, find_set, iter_questions
 from curation.questions.telling_apart import BeforeAfter, Interval, Spread, before_after
@@ -147,7 +147,8 @@ def prove_command(
     with open_workspace(project) as workspace:
         with workspace.database.reading() as session:
             views = [find_task(session, one) for one in tasks] if tasks else _to_prove(session)
-        proofs = {view.public.qid: prove_task(workspace, view, by or getpass.getuser()).document() for view in views}
+        made = prove_tasks(workspace, views, by or getpass.getuser())
+        proofs = {view.public.qid: proof.document() for view, proof in made}
     lines = []
     for qid, proof in proofs.items():
         lines += [f"{qid}: {'another question' if proof['holds'] else 'NOT different enough'}", *_proof_lines(proof)]

@@ -1,6 +1,6 @@
 """Proofs of difference for tasks: media looked at in guarded processes, questions compared, the proof stored."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -11,6 +11,7 @@ from core.content import MediaRef, Modality
 from core.ids import Clock, utc_now
 from core.media.guard import Guard
 from core.media.limits import MediaLimits
+from core.progress import progress
 from curation.dedupe.compare import near_pictures, near_sequences
 from curation.dedupe.look import looks_of
 from curation.dedupe.looks import METHOD_OF_MODALITY
@@ -39,26 +40,34 @@ class _Looker:
         return self.guard.run(looks_of, ref.modality, self.workspace.blobs.get(ref.sha256), self.limits)
 
 
-def prove_task(workspace: Workspace, view: TaskView, by: str, clock: Clock = utc_now) -> Proof:
-    """Compare a task's private item with its public question, and keep the proof with the task.
+def prove_tasks(
+    workspace: Workspace, views: Sequence[TaskView], by: str, clock: Clock = utc_now
+) -> Iterator[tuple[TaskView, Proof]]:
+    """Compare private items with their public questions, and keep each proof with its task as soon as it is made.
 
     Raises:
-        ImpossiblePrivatization: The task has no item, or was given up.
-        StalePrivatization: The task or its item was changed meanwhile.
+        ImpossiblePrivatization: A task has no item, or was given up; nothing is proven then.
+        StalePrivatization: A task or its item was changed meanwhile.
         MissingBlob, DamagedBlob, MediaError: A medium cannot be read.
     """
-    if view.item is None or view.stands == "given_up":
-        raise ImpossiblePrivatization(f"privatization {view.task.id} has no item to prove; link one first")
+    for view in views:
+        if view.item is None or view.stands == "given_up":
+            raise ImpossiblePrivatization(f"privatization {view.task.id} has no item to prove; link one first")
+    if not views:
+        return
     with workspace.database.reading() as session:
-        revision = current_revision(session, view.item)
-        private = revision.as_question()
-        theirs = _public_media(session, [part.media.sha256 for part in private.media])
+        revisions = [current_revision(session, view.item) for view in views if view.item]
+        shown = {part.media.sha256 for revision in revisions for part in revision.as_question().media}
+        theirs = _public_media(session, shown)
     limits = workspace.project.media_limits
-    with Guard(1, limits) as guard:
-        proof = prove(private, view.public.as_question(), _Looker(workspace, guard, limits).near(), theirs)
-    with workspace.database.session() as session:
-        store_proof(session, view, revision.id, proof.document(), by, clock)
-    return proof
+    with Guard(1, limits) as guard, progress("Proving", len(views)) as ticker:
+        near = _Looker(workspace, guard, limits).near()
+        for view, revision in zip(views, revisions, strict=True):
+            proof = prove(revision.as_question(), view.public.as_question(), near, theirs)
+            with workspace.database.session() as session:
+                store_proof(session, view, revision.id, proof.document(), by, clock)
+            yield view, proof
+            ticker.advance()
 
 
 def _distance(modality: Modality, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> float | None:
@@ -69,9 +78,8 @@ def _distance(modality: Modality, ours: Mapping[str, Any], theirs: Mapping[str, 
     return compare([ours[method]], [theirs[method]]).get((0, 0))
 
 
-def _public_media(session: Session, sha256s: list[str]) -> dict[str, list[str]]:
+def _public_media(session: Session, wanted: set[str]) -> dict[str, list[str]]:
     """By sha256 of our media, which public questions show the very bytes."""
-    wanted = set(sha256s)
     found: dict[str, list[str]] = {}
     query = select(QuestionSet.name, PublicQuestion.qid, PublicQuestion.question).join(PublicQuestion)
     for name, qid, question in session.exec(query.execution_options(yield_per=ROWS_AT_ONCE)):

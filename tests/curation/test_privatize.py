@@ -19,8 +19,10 @@ from curation.questions.privatize import (
     open_tasks,
     reopen,
 )
-from curation.questions.proving import prove_task
+from curation.questions.proving import prove_tasks
+from evaluation.grade import grade_answers
 from warehouse.events import history
+from warehouse.facts import FACT_KINDS
 from warehouse.items import Draft, create_item, get_item, revise_item
 from warehouse.runs import open_run
 from warehouse.tables import Material, PublicQuestion, QuestionSet
@@ -94,8 +96,9 @@ class Story:
         with self.workspace.database.reading() as session:
             return find_task(session, name)
 
-    def prove(self, name):
-        proof = prove_task(self.workspace, self.view(name), "rita", self.clock)
+    def prove(self, *names):
+        views = [self.view(name) for name in names]
+        (*_, (_, proof)) = prove_tasks(self.workspace, views, "rita", self.clock)
         return [check.name for check in proof.checks if check.passed is False]
 
 
@@ -205,3 +208,59 @@ def store_pool(story, scores):
         }
     )
     story.workspace.facts.add_table("pool_score", story.run_id, table)
+
+
+def answer(story, model, revision_id, item_name, text):
+    row = dict.fromkeys(name for name in FACT_KINDS["response"].schema.names if name != "run_id")
+    key = f"{model} {revision_id}"
+    told = {
+        "key": key,
+        "request_key": key,
+        "purpose": "test",
+        "model": model,
+        "family": model,
+        "item_name": item_name,
+        "revision_id": revision_id,
+        "condition": "full",
+        "condition_fingerprint": "full",
+        "kind": "choice",
+        "rotation": 0,
+        "replicate": 0,
+        "state": "ok",
+        "answer": text,
+        "parameters": "{}",
+        "recorded_at": story.clock().isoformat(),
+    }
+    with story.workspace.facts.writer("response", story.run_id) as writer:
+        writer.add(row | told)
+
+
+def test_the_report_of_before_and_after(story, call_command, tmp_path):
+    """Public: all models nearly alike. Private: they differ by what the answers say."""
+    qids = [f"h{number}" for number in range(6)]
+    story.open(*(story.public(qid, number) for number, qid in enumerate(qids)))
+    ref, right = story.store(50), {"a": 6, "b": 3, "c": 1}
+    questions = {}
+    for number, qid in enumerate(qids):
+        item = story.item(f"k{number}", ref)
+        story.link(qid, item.name)
+        questions[item.current_revision_id] = asked(PRIVATE_TEXT, ref, ("two kites aloft", "nine kites aloft"))
+        for model, count in right.items():
+            answer(story, model, item.current_revision_id, item.name, "B" if number < count else "A")
+    assert story.prove(*qids) == []
+    grade_answers(story.workspace.facts, story.run_id, questions)
+    store_pool(
+        story,
+        {model: {qid: float(qid != missed) for qid in qids} for model, missed in zip("abcd", qids[:4], strict=True)},
+    )
+    root, plot = str(story.workspace.project.root), tmp_path / "before-after.svg"
+    arguments = ["privatize", "report", "--set", "harbours", "--pool", "p", "--plot", str(plot), "--language", "zh"]
+    found = call_command(app, [*arguments, "--project", root, "--json"], 0)
+    assert found["pairs"] == 6
+    assert found["left_out"] == ["d"]
+    assert found["before"]["models"] == pytest.approx({"a": 5 / 6, "b": 5 / 6, "c": 5 / 6})
+    assert found["after"]["models"] == pytest.approx({"a": 1.0, "b": 0.5, "c": 1 / 6})
+    # Deviation of 1, 1/2 and 1/6: mean 5/9, squares (16 + 1/4 + 49/4)/81 = 28.5/81, half of it, root: .41944.
+    assert found["deviation_change"]["value"] == pytest.approx(0.41944, abs=1e-4)
+    assert found["after"]["smallest_gap"] == pytest.approx(1 / 3)
+    assert "私有题" in plot.read_text(encoding="utf-8")
