@@ -44,6 +44,11 @@ class Failure(Frozen):
     kind: FailureKind
     message: str
 
+    @property
+    def last_line(self) -> str:
+        """The message's last line, which tells what happened where the message is a traceback; '' when it is empty."""
+        return (self.message.strip().splitlines() or [""])[-1]
+
 
 class FailedOutcome(InterplayError):
     """The value of an outcome was asked for, but the outcome is a failure."""

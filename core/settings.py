@@ -111,7 +111,7 @@ class Project:
         places = [start] if given else [start, *start.parents]
         for place in places:
             if (place / PROJECT_FILE).is_file():
-                return cls(place, _read_settings(place / PROJECT_FILE))
+                return cls(place, _with_own_models(_read_settings(place / PROJECT_FILE), place))
         raise NoProject(start)
 
     @property
@@ -156,6 +156,13 @@ class Project:
         if given is None:
             return str(self.root / folder)
         return given if urlsplit(given).scheme else str(self.root / given)
+
+
+def _with_own_models(settings: Settings, root: Path) -> Settings:
+    """Speech models that lie in the project folder by their whole path, for one may call from anywhere."""
+    named = {"asr_model": settings.asr_model, "diarization_model": settings.diarization_model}
+    own = {setting: str(root / name) for setting, name in named.items() if name and (root / name).exists()}
+    return settings.model_copy(update=own)
 
 
 def environment_value(name: str) -> str | None:

@@ -114,7 +114,7 @@ def list_command(
 
     Example: interplay material list --state dropped --modality image
     """
-    with open_workspace(project) as workspace, workspace.database.session() as session:
+    with open_workspace(project) as workspace, workspace.database.reading() as session:
         rows = list_materials(session, state, modality)
     document = [_material_document(material) | {"origin": origin} for material, origin in rows]
     header = ("sha256", "modality", "state", "size", "reason", "origin")
@@ -128,7 +128,7 @@ def show_command(material: MaterialArgument, as_json: JsonOption = False, projec
 
     Example: interplay material show 4f6b2c
     """
-    with open_workspace(project) as workspace, workspace.database.session() as session:
+    with open_workspace(project) as workspace, workspace.database.reading() as session:
         document = _full_document(session, find_material(session, material))
     show(document, _tree_lines(document), as_json)
 
@@ -171,7 +171,7 @@ def duplicates_command(
 
     Example: interplay material duplicates
     """
-    with open_workspace(project) as workspace, workspace.database.session() as session:
+    with open_workspace(project) as workspace, workspace.database.reading() as session:
         document = [_group_document(session, group) for group in duplicate_groups(session, semantic)]
     lines = []
     for number, group in enumerate(document, start=1):

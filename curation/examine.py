@@ -1,23 +1,32 @@
 """What is done with one untrusted file, in a worker process: decode, strip, take apart, look, judge."""
 
-from collections.abc import Iterator
+import io
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from av.audio.frame import AudioFrame
+from av.video.frame import VideoFrame
 from PIL import Image
 
 from core.content import MediaRef, Modality
-from core.media.audio import load_audio, strip_container
-from core.media.image import load_image, strip_image
+from core.media.audio import Recorder, strip_container
+from core.media.container import ffmpeg_errors
+from core.media.errors import MediaError
+from core.media.formats import FLAC, recognise
+from core.media.image import strip_image
 from core.media.limits import MediaLimits
-from core.media.probe import MediaProbe, probe
-from core.media.video import demux, iter_frames
+from core.media.probe import Decoding, MediaProbe, Shown, probe
+from core.media.segments import without_metadata
+from core.media.source import read_source, source_name
+from core.media.video import demux, shown_at_rate
 from curation.dedupe.looks import AUDIO_RATE_HZ, audio_looks, image_looks, video_looks
 from curation.dedupe.renditions import FILM_HZ
 from curation.filters.catalogue import Judgement, judge
 from curation.filters.thresholds import Thresholds
-from curation.filters.views import FRAMES_HZ, hear, see, small_grey, watch
+from curation.filters.views import FRAMES_HZ, Hearing, Watching, see, small_grey
 
 
 @dataclass(frozen=True)
@@ -45,68 +54,105 @@ class Examination:
 
 
 def examine(path: Path, limits: MediaLimits, thresholds: Thresholds) -> Examination:
-    """Probe a file in full and make its working copies.
+    """Decode a file in full and make its working copies, which are decoded in full too where they are other bytes.
 
     Raises:
         MediaError: The file cannot be taken; the class says why.
     """
-    found = probe(path, limits)
-    match found.modality:
-        case Modality.IMAGE:
-            copy = strip_image(path.read_bytes(), limits)
-            return Examination(_image(copy, found, limits, thresholds), copies=(copy,))
-        case Modality.AUDIO:
-            copy = strip_container(path, limits)
-            return Examination(_audio(copy, found, limits, thresholds), copies=(copy,))
-        case _:
-            return _take_apart(path, found, limits, thresholds)
+    bare = _bare(path, limits)
+    if bare is not None:
+        seen = _seen(bare, limits, thresholds, path)
+        return Examination(_examined(seen, seen.found), copies=(bare,))
+    received = probe(path, limits)
+    if received.modality == Modality.VIDEO:
+        return _take_apart(path, received, limits, thresholds)
+    is_image = received.modality == Modality.IMAGE
+    copy = strip_image(path.read_bytes(), limits) if is_image else strip_container(path, limits)
+    return Examination(_examined(_seen(copy, limits, thresholds), received), copies=(copy,))
 
 
-def _take_apart(path: Path, found: MediaProbe, limits: MediaLimits, thresholds: Thresholds) -> Examination:
+def _bare(path: Path, limits: MediaLimits) -> bytes | None:
+    """The bytes of a file that is its own working copy, as far as that is told without decoding it."""
+    try:
+        data = read_source(path, limits)
+        found = recognise(io.BytesIO(data), str(path))
+        # Of FLAC, the end of the last frame is not found by its segments.
+        cut = strip_container(data, limits) if found == FLAC else without_metadata(data, found)
+    except (MediaError, ValueError):
+        return None  # decoding says what is wrong with it
+    return data if cut == data else None
+
+
+def _take_apart(path: Path, received: MediaProbe, limits: MediaLimits, thresholds: Thresholds) -> Examination:
     parts = demux(path, limits)
-    main = _video(parts.muted_video, found, limits, thresholds)
+    main = _examined(_seen(parts.muted_video, limits, thresholds), received)
     if parts.audio is None:
         return Examination(main, copies=(parts.muted_video,))
-    sound = _audio(parts.audio, None, limits, thresholds)
-    return Examination(main, sound, parts.offset_s, (parts.muted_video, parts.audio))
+    seen = _seen(parts.audio, limits, thresholds)
+    return Examination(main, _examined(seen, seen.found), parts.offset_s, (parts.muted_video, parts.audio))
 
 
-def _image(copy: bytes, received: MediaProbe, limits: MediaLimits, thresholds: Thresholds) -> Examined:
-    checked = probe(copy, limits)
-    image = load_image(copy, limits)
-    judgement = judge(see(image), Modality.IMAGE, thresholds)
-    return _examined(checked, received, image_looks(image), judgement)
+@dataclass(frozen=True)
+class _Seen:
+    """A working copy decoded once: what it is, what it looks or sounds like, and what the filters say."""
+
+    found: MediaProbe
+    looks: dict[str, Any]
+    judgement: Judgement
 
 
-def _audio(copy: bytes, received: MediaProbe | None, limits: MediaLimits, thresholds: Thresholds) -> Examined:
-    checked = probe(copy, limits)
-    judgement = judge(hear(copy, checked.media_ref(), limits), Modality.AUDIO, thresholds)
-    looks = audio_looks(load_audio(copy, AUDIO_RATE_HZ, limits=limits))
-    return _examined(checked, received or checked, looks, judgement)
+def _seen(copy: bytes, limits: MediaLimits, thresholds: Thresholds, named: Path | None = None) -> _Seen:
+    decoding = Decoding(copy, limits, named)
+    shown = decoding.shown()
+    with ffmpeg_errors(source_name(named or copy)):
+        first = next(shown)
+        match first:
+            case Image.Image():
+                return _picture(first, shown, decoding, thresholds)
+            case AudioFrame():
+                return _sound(chain([first], shown), decoding, thresholds)
+            case _:
+                return _film(chain([first], shown), decoding, thresholds)
 
 
-def _video(copy: bytes, received: MediaProbe, limits: MediaLimits, thresholds: Thresholds) -> Examined:
-    checked = probe(copy, limits)
-    looked_at: list[Image.Image] = []
-
-    def frames() -> Iterator[Image.Image]:
-        for place, (_, pixels) in enumerate(iter_frames(copy, at_hz=FRAMES_HZ, limits=limits)):
-            grey = small_grey(pixels)
-            if place % (FRAMES_HZ // FILM_HZ) == 0:
-                looked_at.append(grey)
-            yield grey
-
-    judgement = judge(watch(frames(), checked.media_ref(), thresholds), Modality.VIDEO, thresholds)
-    return _examined(checked, received, video_looks(looked_at), judgement)
+def _picture(image: Image.Image, rest: Iterator[Shown], decoding: Decoding, thresholds: Thresholds) -> _Seen:
+    for _ in rest:
+        pass
+    grey = image.convert("L")
+    judgement = judge(see(grey), Modality.IMAGE, thresholds)
+    return _Seen(decoding.found, image_looks(grey), judgement)
 
 
-def _examined(checked: MediaProbe, received: MediaProbe, looks: dict[str, Any], judgement: Judgement) -> Examined:
+def _sound(frames: Iterable[Shown], decoding: Decoding, thresholds: Thresholds) -> _Seen:
+    hearing, recorder = Hearing(), Recorder(AUDIO_RATE_HZ, mono=True)
+    for frame in frames:
+        assert isinstance(frame, AudioFrame)
+        hearing.take(frame)
+        recorder.take(frame)
+    judgement = judge(hearing.sound(decoding.found.media_ref()), Modality.AUDIO, thresholds)
+    del hearing
+    return _Seen(decoding.found, audio_looks(recorder.samples()), judgement)
+
+
+def _film(frames: Iterable[Shown], decoding: Decoding, thresholds: Thresholds) -> _Seen:
+    pictures = (frame for frame in frames if isinstance(frame, VideoFrame))
+    watching, looked_at = Watching(thresholds), []
+    for place, (_, pixels) in enumerate(shown_at_rate(pictures, FRAMES_HZ)):
+        grey = small_grey(pixels)
+        watching.take(grey)
+        if place % (FRAMES_HZ // FILM_HZ) == 0:
+            looked_at.append(grey)
+    judgement = judge(watching.film(decoding.found.media_ref()), Modality.VIDEO, thresholds)
+    return _Seen(decoding.found, video_looks(looked_at), judgement)
+
+
+def _examined(seen: _Seen, received: MediaProbe) -> Examined:
     facts = received.model_dump(mode="json", exclude={*MediaRef.model_fields}, exclude_none=True)
-    drop = judgement.drop
+    drop = seen.judgement.drop
     return Examined(
-        ref=checked.media_ref(),
-        looks=looks,
-        measures={"as_received": facts, **judgement.measures},
+        ref=seen.found.media_ref(),
+        looks=seen.looks,
+        measures={"as_received": facts, **seen.judgement.measures},
         drop_reason=drop.reason if drop else None,
         drop_measure=f"{drop.drop_class.value}: {drop.measure}" if drop else None,
     )

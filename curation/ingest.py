@@ -3,11 +3,13 @@
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import defer
 from sqlmodel import col, select
 
 from core.errors import InterplayError, UnknownName
@@ -25,6 +27,7 @@ from curation.judge import judged_with_claims, rules_of
 from curation.materials import chunked
 from curation.shelve import Shelver, shelve, state_of
 from curation.workbench import Job, Prepared, StoreRefused, Unit, Workbench, identify
+from warehouse.consents import consent_problems
 from warehouse.database import Database
 from warehouse.runs import open_run
 from warehouse.tables import Consent, Material, MaterialSource, MaterialState
@@ -33,11 +36,17 @@ from warehouse.workspace import Workspace
 COMMAND = "material ingest"
 PORTION = 64
 """Fetched files on the disk at once."""
+# All known materials of a call are held at once, and those of films and long sounds are large.
+_LOOKS_LEFT_OUT = defer(Material.looks, raiseload=True)  # type: ignore[arg-type]
 T = TypeVar("T")
 
 
 class NothingToIngest(InterplayError):
     """No file was named, or there is none in the folders that were."""
+
+
+class ConsentOver(InterplayError):
+    """Files under a consent that allows nothing more."""
 
 
 @dataclass(frozen=True)
@@ -108,14 +117,14 @@ def ingest(
 
     Raises:
         NothingToIngest: There are no files at all.
-        UnknownName: A file claims a consent that does not exist.
+        UnknownName, ConsentOver: A file claims a consent that does not exist, was withdrawn or has ended.
         OSError: The store cannot be written.
     """
     if not wanted and not rejected:
         raise NothingToIngest(
             "there is no file to ingest; name files, URLs, or folders that hold some (hidden ones are skipped)"
         )
-    _check_consents(workspace.database, wanted)
+    _check_consents(workspace.database, wanted, clock())
     if dry_run:
         return _Ingest(workspace, None, thresholds, clock).run(wanted, rejected, again)
     remembered = {**(called_with or {}), "thresholds": asdict(thresholds)}
@@ -171,9 +180,9 @@ class _Ingest:
     def _unknown(self, links: Sequence[Link]) -> list[Link]:
         """The links from which there is no material yet; those of the others get what is newly said of them."""
         known: dict[str, Material] = {}
-        with self._workspace.database.session() as session:
+        with self._workspace.database.reading() as session:
             for chunk in chunked([link.origin for link in links]):
-                query = select(MaterialSource.origin, Material).join(Material)
+                query = select(MaterialSource.origin, Material).join(Material).options(_LOOKS_LEFT_OUT)
                 query = query.where(col(MaterialSource.origin).in_(chunk)).order_by(col(MaterialSource.id))
                 known |= dict(session.exec(query).all())
         known = {origin: material for origin, material in known.items() if self._is_whole(material)}
@@ -219,9 +228,10 @@ class _Ingest:
     def _settled(self, digests: Sequence[str]) -> dict[str, Material]:
         """The materials of these bytes, but for those whose working copies are no longer in the store."""
         found: dict[str, Material] = {}
-        with self._workspace.database.session() as session:
+        with self._workspace.database.reading() as session:
             for chunk in chunked(digests):
-                for material in session.exec(select(Material).where(col(Material.sha256).in_(chunk))):
+                query = select(Material).where(col(Material.sha256).in_(chunk)).options(_LOOKS_LEFT_OUT)
+                for material in session.exec(query):
                     found[material.sha256] = material
         return {sha256: material for sha256, material in found.items() if self._is_whole(material)}
 
@@ -312,15 +322,17 @@ class _Ingest:
 
 
 def _as_rejected(origin: str, failure: Failure) -> Rejected:
-    lines = failure.message.strip().splitlines() or [""]
-    return Rejected(origin, failure.kind.value, printable(lines[-1]))
+    return Rejected(origin, failure.kind.value, printable(failure.last_line))
 
 
-def _check_consents(database: Database, wanted: Sequence[Wanted]) -> None:
+def _check_consents(database: Database, wanted: Sequence[Wanted], now: datetime) -> None:
     claimed = {one.claims.consent_id for one in wanted} - {None}
     if not claimed:
         return
-    with database.session() as session:
-        known = set(session.exec(select(Consent.id)))
-    for consent_id in sorted(claimed - known, key=str):
+    with database.reading() as session:
+        known = {one.id: one for one in session.exec(select(Consent))}
+    for consent_id in sorted(claimed - known.keys(), key=str):
         raise UnknownName("consent", str(consent_id), known)
+    for consent_id in sorted(claimed, key=str):
+        for problem in consent_problems(known[str(consent_id)], (), now):
+            raise ConsentOver(f"{problem}; ask for a new consent, or leave out what was given under it")

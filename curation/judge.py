@@ -14,7 +14,7 @@ from core.grading import Failure, FailureKind, Outcome
 from core.ids import Clock, utc_now
 from core.media.guard import Guard
 from core.media.limits import MediaLimits
-from core.progress import progress
+from core.progress import Ticker, progress
 from core.settings import Settings
 from curation.entries import Entry
 from curation.examine import Examination, Examined
@@ -80,14 +80,13 @@ class _Unit:
     material_id: str
     sha256: str
     ref: MediaRef
-    measures: Mapping[str, Any]
     described: Described
     media: bool
     words: bool
 
 
 @dataclass(frozen=True)
-class _Looker:
+class Looker:
     """Decodes working copies in guarded processes and asks the filters of their modality."""
 
     guard: Guard
@@ -95,9 +94,14 @@ class _Looker:
     limits: MediaLimits
     thresholds: Thresholds
 
-    def __call__(self, unit: _Unit) -> Judgement:
-        copy = self.blobs.get(unit.ref.sha256)
-        return self.guard.run(judge_copy, copy, unit.ref, self.limits, self.thresholds)
+    def __call__(self, ref: MediaRef) -> Judgement:
+        """What they say.
+
+        Raises:
+            MissingBlob, DamagedBlob: There is no such copy.
+            MediaError: It cannot be decoded.
+        """
+        return self.guard.run(judge_copy, self.blobs.get(ref.sha256), ref, self.limits, self.thresholds)
 
 
 def judge_copy(copy: bytes, ref: MediaRef, limits: MediaLimits, thresholds: Thresholds) -> Judgement:
@@ -170,15 +174,16 @@ def judge_again(
         query = select(Material.id).where(col(Material.state) != MaterialState.WITHDRAWN)
         ids = list(session.exec(query.order_by(col(Material.id))))
     rules = rules_of(workspace.project.settings)
-    units = [unit for some in chunked(ids) for unit in _units(workspace, some, rules, thresholds, again)]
-    report.known = len(ids) - len(units)
-    if dry_run or not units:
-        _Judging(workspace, None, thresholds, clock, report).run(units)
+    # Ids alone: what is known of a whole library does not fit into memory, and is read again when it is judged.
+    pending = [unit.material_id for some in chunked(ids) for unit in _units(workspace, some, rules, thresholds, again)]
+    report.known = len(ids) - len(pending)
+    if dry_run or not pending:
+        _Judging(workspace, None, thresholds, clock, report).run(pending, rules, again)
         return report
     remembered = {"again": again, "rules": asdict(rules), "thresholds": asdict(thresholds)}
     with open_run(workspace.database, COMMAND, remembered, clock=clock) as run:
         report.run_id = run.id
-        _Judging(workspace, run.id, thresholds, clock, report).run(units)
+        _Judging(workspace, run.id, thresholds, clock, report).run(pending, rules, again)
         run.summary = report.counts
     return report
 
@@ -192,30 +197,29 @@ class _Judging:
         self._workspace, self._run_id, self._thresholds = workspace, run_id, thresholds
         self._clock, self._report = clock, report
 
-    def run(self, units: Sequence[_Unit]) -> None:
-        with progress("Judging", len(units)) as ticker:
-            for unit in units:
-                if not unit.media:
-                    self._finish(unit, None)
-                    ticker.advance()
-            with closing(self._looked([unit for unit in units if unit.media])) as looked:
-                for unit, outcome in looked:
-                    if outcome.failure is None:
-                        self._finish(unit, outcome.unwrap())
-                    else:
-                        self._fail(unit, outcome.failure)
-                    ticker.advance()
-
-    def _looked(self, units: Sequence[_Unit]) -> Generator[tuple[_Unit, Outcome[Judgement]]]:
-        if not units:
-            return
+    def run(self, ids: Sequence[str], rules: Rules, again: bool) -> None:
         project = self._workspace.project
-        limits = project.media_limits
-        workers = min(project.workers, len(units))
+        limits, workers = project.media_limits, min(project.workers, len(ids)) or 1
         # As in ingest: the guard's processes are the workers, threads wait for them.
-        with Guard(workers, limits) as guard:
-            looker = _Looker(guard, self._workspace.blobs, limits, self._thresholds)
-            yield from map_units(looker, units, backend="threads", workers=workers)
+        with progress("Judging", len(ids)) as ticker, Guard(workers, limits) as guard:
+            looker = Looker(guard, self._workspace.blobs, limits, self._thresholds)
+            for some in chunked(ids):
+                units = list(_units(self._workspace, some, rules, self._thresholds, again))
+                ticker.advance(len(some) - len(units))  # judged by another process meanwhile
+                for unit in units:
+                    if not unit.media:
+                        self._finish(unit, None)
+                        ticker.advance()
+                self._look([unit for unit in units if unit.media], looker, workers, ticker)
+
+    def _look(self, units: Sequence[_Unit], looker: Looker, workers: int, ticker: Ticker) -> None:
+        with closing(_looked(units, looker, workers)) as looked:
+            for unit, outcome in looked:
+                if outcome.failure is None:
+                    self._finish(unit, outcome.unwrap())
+                else:
+                    self._fail(unit, outcome.failure)
+                ticker.advance()
 
     def _finish(self, unit: _Unit, looked: Judgement | None) -> None:
         new = dict(looked.measures) if looked else {}
@@ -250,23 +254,23 @@ class _Judging:
         if before[:2] != after[:2]:
             told = (before[0].value, after[0].value, before[1], after[1], after[2])
             self._report.changes.append(Change(material.sha256, *told))
-        if self._run_id is None or (before == after and measures == material.measures):
+        if self._run_id is None:
             return
         material.measures = measures
+        session.add(material)
+        if before == after:
+            return  # events tell of changes, and what a person looks at is no other material than before
         material.state, material.drop_reason, material.drop_measure = after
         material.version += 1
-        session.add(material)
         detail: dict[str, Any] = {"version": material.version, "thresholds": self._thresholds.version}
-        if before != after:
-            detail |= {"before": before[0].value, "before_reason": before[1], "before_measure": before[2]}
-            detail |= {"after": after[0].value, "reason": after[1], "measure": after[2]}
+        detail |= {"before": before[0].value, "before_reason": before[1], "before_measure": before[2]}
+        detail |= {"after": after[0].value, "reason": after[1], "measure": after[2]}
         events.record(session, f"run:{self._run_id}", "material", material.id, "judge", self._clock, **detail)
 
     def _fail(self, unit: _Unit, failure: Failure) -> None:
         """Mark that a working copy could not be looked at; the next call tries again."""
-        # Of a bug in a decoder's library the last line tells what happened.
-        said = (failure.message.strip().splitlines() or [""])[-1]
-        said = said if failure.kind == FailureKind.BAD_INPUT else f"{failure.kind.value}: {said}"
+        is_told = failure.kind == FailureKind.BAD_INPUT
+        said = failure.last_line if is_told else f"{failure.kind.value}: {failure.last_line}"
         self._report.failures[unit.sha256] = said
         if self._run_id is None:
             return
@@ -287,6 +291,10 @@ class _Judging:
         return database.reading() if self._run_id is None else database.session()
 
 
+def _looked(units: Sequence[_Unit], looker: Looker, workers: int) -> Generator[tuple[_Unit, Outcome[Judgement]]]:
+    yield from map_units(lambda unit: looker(unit.ref), units, backend="threads", workers=workers)
+
+
 def _units(
     workspace: Workspace, ids: Sequence[str], rules: Rules, thresholds: Thresholds, again: bool
 ) -> Iterator[_Unit]:
@@ -300,7 +308,7 @@ def _units(
         failed = any(_failed(facts) for facts in measures.values())
         words = again or failed or not _is_fresh(measures, ANY, thresholds) or measures.get("known") != one.fingerprint
         if media or words:
-            yield _Unit(material.id, material.sha256, one.ref, measures, one, media, words)
+            yield _Unit(material.id, material.sha256, one.ref, one, media, words)
 
 
 def _is_fresh(measures: Mapping[str, Any], kind: str, thresholds: Thresholds) -> bool:

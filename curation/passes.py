@@ -1,7 +1,8 @@
 """A pass over the library: one kind of machine work on every material that has not had it, resumable, failures kept."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -20,6 +21,9 @@ from warehouse.workspace import Workspace
 
 R = TypeVar("R")
 
+MAKER_CHARACTERS_MAX = 256
+"""As `MaterialWork.maker` is declared: PostgreSQL takes no more."""
+
 
 @dataclass(frozen=True)
 class Work(Generic[R]):
@@ -28,7 +32,7 @@ class Work(Generic[R]):
     Args:
         name: What is done, as 'transcribe'.
         maker: Fingerprint of what does it: the models' `name@version` and whatever else changes the outcome. Work by
-            another maker is done anew.
+            another maker is done anew. A long one is kept shortened.
         modalities: Which materials it is for.
         make: Given a material's reference and the bytes of its working copy, what comes out; called in a worker, so
             it must be picklable and its models be loaded once a process. A `FailedOutcome` or an `InterplayError` it
@@ -132,6 +136,7 @@ def run_pass(
         dry_run: Only count.
         clock: For the rows' times.
     """
+    work = replace(work, maker=shortened(work.maker, MAKER_CHARACTERS_MAX))
     units, known = _pending(workspace, work, which)
     report = PassReport(known=known)
     if dry_run or not units:
@@ -146,9 +151,11 @@ def run_pass(
         backend = workspace.project.settings.executor
         made = map_units(_Make(workspace.blobs, work.make, work.reads), units, backend=backend, workers=workers)
         while batch := list(islice(made, work.batch)):
+            # Before the transaction, which no model may hold open; and in one order, so that two processes wait for
+            # one another's rows instead of locking each other up.
+            finished = sorted(_finished(work, batch), key=lambda one: one[0].material_id)
             with workspace.database.session() as session:
-                # In one order, so that two processes wait for one another's rows instead of locking each other up.
-                for unit, outcome in sorted(_finished(work, batch), key=lambda one: one[0].material_id):
+                for unit, outcome in finished:
                     _store(session, work, unit, outcome, run.id, report, clock)
             bar.advance(len(batch))
         run.summary = report.counts
@@ -221,9 +228,7 @@ def _store(
         mark = MaterialWork(material_id=unit.material_id, work=work.name, maker=work.maker, run_id=run_id)
     mark.run_id, mark.created_at = run_id, clock()
     if outcome.failure is not None:
-        # Of a bug in a model's library the last line tells what happened.
-        said = outcome.failure.message.strip().splitlines()[-1]
-        mark.failure, mark.result = f"{outcome.failure.kind.value}: {said}", {}
+        mark.failure, mark.result = f"{outcome.failure.kind.value}: {outcome.failure.last_line}", {}
         report.failures[unit.ref.sha256] = mark.failure
     else:
         mark.failure = None
@@ -234,6 +239,13 @@ def _store(
             for other in session.exec(select(MaterialWork).where(*others)):
                 session.delete(other)
     session.add(mark)
+
+
+def shortened(fingerprint: str, characters_max: int) -> str:
+    """A fingerprint as it is where it fits; else its beginning and a digest of the whole."""
+    if len(fingerprint) <= characters_max:
+        return fingerprint
+    return f"{fingerprint[: characters_max - 9]}#{sha256(fingerprint.encode()).hexdigest()[:8]}"
 
 
 def works_of(session: Session, material_ids: Iterable[str], name: str) -> dict[str, MaterialWork]:

@@ -23,6 +23,7 @@ from warehouse.audits import content_sha256, finished_counts
 from warehouse.captions import KINDS
 from warehouse.ledger import settled_keys
 from warehouse.release.records import get_release, members_of
+from warehouse.release.tombstones import refuse_withdrawn
 from warehouse.runs import open_run
 from warehouse.tables import CaptionKind, ItemRevision, Run
 from warehouse.workspace import Workspace
@@ -85,9 +86,10 @@ def evaluate(workspace: Workspace, name: str, version: str, order: Order) -> Eva
 
     Raises:
         UnknownName: No such release.
+        MediaWithdrawn: What it shows was withdrawn since.
         ModelUnavailable, BadModelSettings, NoPrice: A model cannot be asked so; nothing was asked.
     """
-    asked = _Asked(workspace, release_revisions(workspace, name, version), order)
+    asked = _Asked(workspace, _askable(workspace, name, version), order)
     settings = {"release": f"{name} {version}", **order.settings, "words_by": asked.words_by}
     with open_run(workspace.database, COMMAND, settings) as run:
         asker = Asker(
@@ -116,9 +118,10 @@ def count_pending(workspace: Workspace, name: str, version: str, order: Order) -
 
     Raises:
         UnknownName: No such release.
+        MediaWithdrawn: What it shows was withdrawn since.
         NoPrice: There is a budget, and a model's price is not known.
     """
-    asked = _Asked(workspace, release_revisions(workspace, name, version), order)
+    asked = _Asked(workspace, _askable(workspace, name, version), order)
     Budget(order.budget_usd, order.models)
     requests = {unit.request_key for unit in asked.units()}
     count = len(requests - settled_keys(workspace.facts, requests, "request_key"))
@@ -232,6 +235,15 @@ def _audit(session: Session, items: Iterable[ItemFacts]) -> Audit | None:
         needs_checked=counts.audited,
         needs_all=counts.needs_all,
     )
+
+
+def _askable(workspace: Workspace, name: str, version: str) -> list[tuple[str, ItemRevision]]:
+    """The release's revisions, none of which shows what was withdrawn."""
+    revisions = release_revisions(workspace, name, version)
+    shown = [part.media.sha256 for _, revision in revisions for part in revision.as_question().media]
+    with workspace.database.reading() as session:
+        refuse_withdrawn(session, f"{name} {version}", shown)
+    return revisions
 
 
 def evaluated_models(session: Session, release: str) -> list[str] | None:

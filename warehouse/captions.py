@@ -1,7 +1,8 @@
 """Captions and transcripts: proposed by models, written and decided by people, every version kept."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
@@ -120,6 +121,33 @@ def propose_caption(session: Session, proposal: Proposal, clock: Clock = utc_now
     return caption
 
 
+def replace_proposals(
+    session: Session, material: Material, pipeline: str, said: Proposal | None, actor: str, clock: Clock = utc_now
+) -> Caption | None:
+    """Let what a pipeline says now stand in place of what its earlier versions proposed, in whichever language.
+
+    Its authors begin with its name and '@'; `said` is None when it has nothing to say any more. What people accepted,
+    rejected or edited stays, and the same words of the same author are not proposed again.
+
+    Raises:
+        UnusableText: There are no words in it.
+    """
+    _lock(session, material.id)
+    versions = find_captions(session, Search([material.id], [KINDS[material.modality]]))
+    edited = {one.based_on_id for one in versions}
+    words = None if said is None else (said.model, said.language, said.text.strip())
+    stands = False
+    for one in versions:
+        if one.by_person or one.author.partition("@")[0] != pipeline:
+            continue
+        is_same = words == (one.author, one.language, one.text)
+        if is_same and (one.state != CaptionState.SUPERSEDED or one.id in edited):
+            stands = True
+        elif one.state == CaptionState.PROPOSED:
+            _move(session, one, CaptionState.SUPERSEDED, actor, clock)
+    return None if said is None or stands else propose_caption(session, said, clock)
+
+
 def write_caption(
     session: Session, material: Material, language: str, text: str, user: User, clock: Clock = utc_now
 ) -> Caption:
@@ -172,7 +200,7 @@ def edit_caption(session: Session, caption_id: str, text: str, user: User, clock
     if old.text == wanted:
         return old
     if old.state == CaptionState.PROPOSED:
-        _move(session, old, CaptionState.SUPERSEDED, user, clock)
+        _move(session, old, CaptionState.SUPERSEDED, user.name, clock)
     caption = Caption(
         material_id=old.material_id,
         kind=old.kind,
@@ -201,8 +229,8 @@ def accept_caption(session: Session, caption_id: str, user: User, clock: Clock =
     for other in captions_of(session, [caption.material_id], caption.kind, caption.language):
         if other.state == CaptionState.ACCEPTED:
             # In the database before the new one, which its index would refuse else.
-            _move(session, other, CaptionState.SUPERSEDED, user, clock)
-    return _move(session, caption, CaptionState.ACCEPTED, user, clock)
+            _move(session, other, CaptionState.SUPERSEDED, user.name, clock)
+    return _move(session, caption, CaptionState.ACCEPTED, user.name, clock)
 
 
 def reject_caption(session: Session, caption_id: str, user: User, clock: Clock = utc_now) -> Caption:
@@ -218,7 +246,7 @@ def reject_caption(session: Session, caption_id: str, user: User, clock: Clock =
         return caption
     if caption.state != CaptionState.ACCEPTED:
         _require_current(session, caption)
-    return _move(session, caption, CaptionState.REJECTED, user, clock)
+    return _move(session, caption, CaptionState.REJECTED, user.name, clock)
 
 
 def accept_all(
@@ -279,22 +307,13 @@ def get_material(session: Session, name: str) -> Material:
 
 def find_with_materials(session: Session, search: Search) -> list[tuple[Caption, Material]]:
     """The versions that a search asks for with their materials, by material, oldest first."""
-    query = (
-        select(Caption, Material)
-        .join(Material, col(Material.id) == col(Caption.material_id))
-        .where(col(Caption.kind).in_(search.kinds), col(Caption.state).in_(search.states))
-        .order_by(col(Caption.material_id), col(Caption.created_at), col(Caption.id))
-    )
-    if search.material_ids is None:
-        return list(session.exec(query))
-    ids = search.material_ids
-    portions = (ids[start : start + _IDS_A_QUERY] for start in range(0, len(ids), _IDS_A_QUERY))
-    return [one for some in portions for one in session.exec(query.where(col(Caption.material_id).in_(some)))]
+    query = select(Caption, Material).join(Material, col(Material.id) == col(Caption.material_id))
+    return [(caption, material) for caption, material in _found(session, query, search)]
 
 
 def find_captions(session: Session, search: Search) -> list[Caption]:
     """The versions that a search asks for, by material, oldest first."""
-    return [caption for caption, _ in find_with_materials(session, search)]
+    return list(_found(session, select(Caption), search))
 
 
 def captions_of(session: Session, material_ids: Sequence[str], kind: CaptionKind, language: str) -> list[Caption]:
@@ -317,6 +336,16 @@ def descent(caption: Caption, by_id: Mapping[str, Caption]) -> list[Caption]:
     while (before := versions[-1].based_on_id) is not None:
         versions.append(by_id[before])
     return versions
+
+
+def _found(session: Session, query: Any, search: Search) -> Iterator[Any]:
+    query = query.where(col(Caption.kind).in_(search.kinds), col(Caption.state).in_(search.states))
+    query = query.order_by(col(Caption.material_id), col(Caption.created_at), col(Caption.id))
+    if (ids := search.material_ids) is None:
+        yield from session.exec(query)
+        return
+    for start in range(0, len(ids), _IDS_A_QUERY):
+        yield from session.exec(query.where(col(Caption.material_id).in_(ids[start : start + _IDS_A_QUERY])))
 
 
 def _usable(text: str) -> str:
@@ -362,11 +391,11 @@ _ACTIONS = {
 }
 
 
-def _move(session: Session, caption: Caption, state: CaptionState, user: User, clock: Clock) -> Caption:
+def _move(session: Session, caption: Caption, state: CaptionState, actor: str, clock: Clock) -> Caption:
     before, caption.state = caption.state, state
     session.add(caption)
     session.flush()
-    _tell(session, caption, user.name, _ACTIONS[state], clock, before=before.value)
+    _tell(session, caption, actor, _ACTIONS[state], clock, before=before.value)
     return caption
 
 

@@ -96,6 +96,25 @@ class Database:
                 "run 'interplay warehouse upgrade' (or update Interplay if the database is newer)"
             )
 
+    def scrub(self) -> str | None:
+        """Write SQLite's file anew, so that no deleted word can be read in it or in its log; None, or why not.
+
+        It waits for those who are at work in it, and needs space for a second copy. PostgreSQL has no such step: there
+        it is the server's VACUUM FULL.
+        """
+        if self.engine.dialect.name != "sqlite":
+            return None
+        with self._connected(self.engine) as connection:
+            raw = connection.connection.driver_connection
+            assert raw is not None
+            connection.rollback()  # neither works within a transaction
+            try:
+                raw.execute("VACUUM")
+                busy, *_ = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            except sqlite3.OperationalError as error:
+                return f"the database could not be written anew ({error})"
+        return "somebody reads the database" if busy else None
+
     def close(self) -> None:
         """Give all connections back."""
         self.engine.dispose()

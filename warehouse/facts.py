@@ -238,16 +238,33 @@ class FactStore:
 
         The merged file is in place before the small ones go: a crash between leaves rows twice, which `register` hides.
         """
-        files = self.files(kind)
-        if len(files) < 2:
-            return 0
-        fact = fact_kind(kind)
-        read = [self.read(kind, path) for path in files]
-        merged = pa.concat_tables(read)
-        self._write(fact, f"compacted-{content_hash(files)[:16]}", [merged])
-        for path in files:
-            self._fs.rm_file(path)
-        return len(files)
+        with self.rewriting(kind):
+            files = self.files(kind)
+            if len(files) < 2:
+                return 0
+            fact = fact_kind(kind)
+            read = [self.read(kind, path) for path in files]
+            merged = pa.concat_tables(read)
+            self._write(fact, f"compacted-{content_hash(files)[:16]}", [merged])
+            for path in files:
+                self._fs.rm_file(path)
+            return len(files)
+
+    @contextmanager
+    def rewriting(self, kind: str) -> Iterator[None]:
+        """Hold the files of one kind as they are for who writes them anew; another process of this machine waits.
+
+        Else rows that one has taken out come back with what the other had read before.
+        """
+        self.journal_folder.mkdir(parents=True, exist_ok=True)
+        with (self.journal_folder / f".{fact_kind(kind).name}.rewriting").open("wb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            yield
+
+    def is_written(self, kind: str) -> bool:
+        """Whether a process of this machine adds facts of one kind at this moment, which no file holds yet."""
+        self.recover(kind)
+        return any(self.journal_folder.glob(f"{kind}-*.jsonl"))
 
     def _publish(self, fact: FactKind, journal: Path, stream: IO[bytes]) -> None:
         stream.seek(0)

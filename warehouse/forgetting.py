@@ -17,7 +17,7 @@ from core.ids import Clock, utc_now
 from warehouse import events
 from warehouse.blobs import put_whole
 from warehouse.facts import FactStore
-from warehouse.guards import FORGETTING
+from warehouse.guards import FORGETTING, FORGOTTEN
 from warehouse.tables import (
     Caption,
     CaptionState,
@@ -26,15 +26,19 @@ from warehouse.tables import (
     Event,
     Material,
     MaterialSource,
+    MaterialState,
     MaterialTag,
     MaterialWork,
+    Run,
     Segment,
 )
 
-FORGOTTEN = "[withdrawn]"
-"""What stands in the place of words that were taken out."""
-_PERSONAL = ("audio_content", "author", "origin", "source", "value")
-"""What events of materials tell in the words of those who brought or described them."""
+# All else that events tell of materials and takes may be somebody's words, whatever is noted in times to come.
+_NO_WORDS = frozenset(
+    {"audio_content_by", "audio_type", "audio_type_by", "before_reason", "consent_id", "facet", "licence"}
+    | {"material_id", "overruled", "parent_id", "rows", "script_id", "sha256", "thresholds", "video_id"}
+)
+_STATES = frozenset(MaterialState)
 _DESCRIBED = (Segment, MaterialTag, MaterialWork)
 _COMPARED = (ContaminationCheck, ContaminationMatch)
 
@@ -53,13 +57,13 @@ def forget_words(session: Session, material: Material, actor: str, clock: Clock 
         counts[compared.__tablename__] = _delete(session, select(compared).where(*about))
     with _forgetting(session, material.id):
         counts["caption"] = _blank_captions(session, material.id)
-        counts["event"] = _blank_events(session, material.id)
+    counts["event"] = blank_events(session, "material", material.id)
     for source in session.exec(select(MaterialSource).where(MaterialSource.material_id == material.id)):
         source.origin, source.author, source.source = f"withdrawn:{source.id}", None, None
         session.add(source)
     material.audio_content, material.audio_content_by = None, None
     material.audio_type, material.audio_type_by = None, None
-    material.looks = {}
+    material.looks, material.drop_measure = {}, None
     session.add(material)
     told = {table: count for table, count in counts.items() if count}
     if told:
@@ -68,30 +72,58 @@ def forget_words(session: Session, material: Material, actor: str, clock: Clock 
     return told
 
 
+def blank_events(session: Session, kind: str, subject_id: str) -> int:
+    """Take the words out of all that was noted of a material or a recording, in the caller's transaction; how many."""
+    query = select(Event).where(Event.subject_kind == kind, Event.subject_id == subject_id)
+    count = 0
+    with _forgetting(session, subject_id):
+        for event in session.exec(query):
+            kept = {name: value if _is_plain(name, value) else FORGOTTEN for name, value in event.detail.items()}
+            if kept != event.detail:
+                event.detail = kept
+                session.add(event)
+                count += 1
+        session.flush()
+    return count
+
+
+def blank_runs(session: Session, command: str, origins: Collection[str]) -> None:
+    """Take the names of these files, and of folders that hold them, out of what runs remember."""
+    for run in session.exec(select(Run).where(Run.command == command)):
+        paths = run.settings.get("paths", [])
+        kept = [FORGOTTEN if _leads_to_any(path, origins) else path for path in paths]
+        if kept != paths:
+            run.settings = {**run.settings, "paths": kept}
+            session.add(run)
+    session.flush()
+
+
 def remove_facts(facts: FactStore, kind: str, column: str, values: Collection[str]) -> int:
     """Delete the facts of one kind that name any of the values, by writing their files anew; returns how many.
 
-    A run that writes such facts at this moment keeps them in its journal: call it again when that has ended.
+    A run that writes such facts at this moment keeps them in its journal: call it again when `facts.is_written(kind)`
+    has become False.
     """
     if not values:
         return 0
     facts.recover(kind)
+    with facts.rewriting(kind):
+        return sum(_without(facts, path, column, values) for path in facts.files(kind))
+
+
+def _without(facts: FactStore, path: str, column: str, values: Collection[str]) -> int:
     filesystem, _ = fsspec.core.url_to_fs(facts.url)
-    wanted = pa.array(sorted(values), pa.string())
-    removed = 0
-    for path in facts.files(kind):
-        with filesystem.open(path, "rb") as stream:
-            table = pq.ParquetFile(stream).read(use_threads=False)
-        if column not in table.column_names:  # a file of an earlier version
-            continue
-        names_one = pc.is_in(table[column], value_set=wanted)
-        count = int(pc.sum(names_one).as_py() or 0)
-        if count:
-            buffer = pa.BufferOutputStream()
-            pq.write_table(table.filter(pc.invert(names_one)), buffer, compression="zstd")
-            put_whole(filesystem, path, buffer.getvalue().to_pybytes())
-            removed += count
-    return removed
+    with filesystem.open(path, "rb") as stream:
+        table = pq.ParquetFile(stream).read(use_threads=False)
+    if column not in table.column_names:  # a file of an earlier version
+        return 0
+    names_one = pc.is_in(table[column], value_set=pa.array(sorted(values), pa.string()))
+    count = int(pc.sum(names_one).as_py() or 0)
+    if count:
+        buffer = pa.BufferOutputStream()
+        pq.write_table(table.filter(pc.invert(names_one)), buffer, compression="zstd")
+        put_whole(filesystem, path, buffer.getvalue().to_pybytes())
+    return count
 
 
 def _blank_captions(session: Session, material_id: str) -> int:
@@ -107,17 +139,12 @@ def _blank_captions(session: Session, material_id: str) -> int:
     return len(held)
 
 
-def _blank_events(session: Session, material_id: str) -> int:
-    query = select(Event).where(Event.subject_kind == "material", Event.subject_id == material_id)
-    count = 0
-    for event in session.exec(query):
-        kept = {name: FORGOTTEN if name in _PERSONAL and value else value for name, value in event.detail.items()}
-        if kept != event.detail:
-            event.detail = kept
-            session.add(event)
-            count += 1
-    session.flush()
-    return count
+def _is_plain(name: str, value: object) -> bool:
+    return name in _NO_WORDS or value is None or isinstance(value, bool | int | float) or value in (*_STATES, FORGOTTEN)
+
+
+def _leads_to_any(path: str, origins: Collection[str]) -> bool:
+    return any(origin == path or origin.startswith(f"{path.rstrip('/')}/") for origin in origins)
 
 
 def _delete(session: Session, query: SelectOfScalar[SQLModel]) -> int:
@@ -129,9 +156,9 @@ def _delete(session: Session, query: SelectOfScalar[SQLModel]) -> int:
 
 
 @contextmanager
-def _forgetting(session: Session, material_id: str) -> Iterator[None]:
-    """What `warehouse.guards` allows on captions and events of that material, and of no other."""
-    session.info[FORGETTING] = {material_id}
+def _forgetting(session: Session, subject_id: str) -> Iterator[None]:
+    """What `warehouse.guards` allows on captions and events of that material or recording, and of no other."""
+    session.info[FORGETTING] = {subject_id}
     try:
         yield
     finally:

@@ -26,6 +26,8 @@ from warehouse.tables import (
 
 ADVANCING = "advancing"
 FORGETTING = "forgetting"
+FORGOTTEN = "[withdrawn]"
+"""What stands in the place of words that were taken out (`warehouse.forgetting`)."""
 _IMMUTABLE = (
     Event, ItemRevision, RevisionMedia, Verdict, ReleaseItem, AuditSample, AuditItem, AuditFinding, Certificate, Subset,
 )  # fmt: skip
@@ -68,15 +70,22 @@ def _check_flush(session: Session, _context: Any, _instances: Any) -> None:
 
 
 def _only_forgets(session: Session, row: Any) -> bool:
-    """Whether nothing but words goes out of the row, about a material that was withdrawn (`warehouse.forgetting`)."""
+    """Whether words go out of the row, and nothing else changes: about what was withdrawn (`warehouse.forgetting`)."""
     forgotten = session.info.get(FORGETTING, ())
     match row:
         case Caption():
-            return row.material_id in forgotten and _changes(row) <= {"text", "state"}
+            return row.material_id in forgotten and _changes(row) <= {"text", "state"} and row.text == FORGOTTEN
         case Event():
-            return row.subject_id in forgotten and _changes(row) == {"detail"}
+            return row.subject_id in forgotten and _changes(row) == {"detail"} and _only_blanks(row)
         case _:
             return False
+
+
+def _only_blanks(row: Event) -> bool:
+    before: dict[str, Any] = inspect(row).attrs["detail"].history.deleted[0]
+    return before.keys() == row.detail.keys() and all(
+        value in (before[name], FORGOTTEN) for name, value in row.detail.items()
+    )
 
 
 def _check_statement(state: ORMExecuteState) -> None:

@@ -96,6 +96,10 @@ def _left_over(session: Session, blobs: BlobStore, originals: BlobStore) -> Iter
     named = [(f"material {id_}", {sha256, media["sha256"]}) for id_, sha256, media in session.exec(gone)]
     takes = select(Recording.id, Recording.sha256).join(Consent).where(col(Consent.withdrawn_at).is_not(None))
     named += [(f"recording {id_}", {sha256}) for id_, sha256 in session.exec(takes)]
+    erased = select(Event.subject_id).where(Event.subject_kind == "consent", Event.action == "erase")
+    taken_back = select(Consent.id).where(col(Consent.withdrawn_at).is_not(None), col(Consent.id).not_in(erased))
+    for id_ in session.exec(taken_back):
+        yield f"consent {id_}: was withdrawn, and not all is erased yet; run 'interplay consent withdraw' again"
     for owner, hashes in named:
         if any(store.exists(sha256) for sha256 in hashes for store in (blobs, originals)):
             yield f"{owner}: was withdrawn, and its bytes are still there; run 'interplay consent withdraw' again"

@@ -34,6 +34,7 @@ from core.media.source import Source, read_source, source_name
 Samples = npt.NDArray[np.float32]
 
 PCM_SCALE = 1 << 15
+SAMPLE_BYTES = 4
 _PCM_OF = {"u8": "pcm_u8", "s16": "pcm_s16le", "s32": "pcm_s32le", "flt": "pcm_f32le", "dbl": "pcm_f64le"}
 """Packed sample format to the WAV codec that holds it without loss."""
 _FILE_OF_CODEC = {
@@ -67,25 +68,75 @@ def load_audio(
         EmptyFile, DisguisedMedia, UnsupportedMedia, ReferencingMedia: It is no sound or video that is read here.
     """
     name = source_name(source)
+    recorder = Recorder(sample_rate_hz, mono)
+    try:
+        for frame in sound_frames(source, limits):
+            recorder.take(frame)
+        samples = recorder.samples()
+    except FFmpegError as error:
+        raise undecodable(error, name) from error
+    if not samples.size:
+        raise UndecodableMedia(f"{name}: its sound track holds no sound")
+    return samples
+
+
+def sound_frames(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> Iterator[AudioFrame]:
+    """The sound of an audio or video source, frame by frame as it is decoded.
+
+    Raises:
+        As `load_audio`.
+    """
+    name = source_name(source)
     with opened(source, limits) as container:
         stream = main_audio(container)
         if stream is None:
             raise UndecodableMedia(f"{name}: there is no sound in it")
         try:
-            frames = _bounded(container, stream, name, limits)
-            ready = _resampled(frames, "fltp", None, sample_rate_hz)
-            # Mixed piece by piece, for hours of sound in all channels would not fit beside their mean.
-            pieces = [array.mean(axis=0, keepdims=True) if mono else array for array in map(_samples_of, ready)]
+            yield from _bounded(container, stream, name, limits)
         except FFmpegError as error:
             raise undecodable(error, name) from error
-    if not pieces:
-        raise UndecodableMedia(f"{name}: its sound track holds no sound")
-    samples = np.concatenate(pieces, axis=1).astype(np.float32, copy=False)
-    return samples[0] if mono else samples
 
 
-def _samples_of(frame: AudioFrame) -> Samples:
-    return frame.to_ndarray().astype(np.float32, copy=False)
+class Recorder:
+    """Takes sound frame by frame as it is decoded, and keeps nothing but what `load_audio` gives of it.
+
+    Args:
+        sample_rate_hz: Rate to resample to; None keeps the sound's own.
+        mono: Keep the mean of the channels.
+        most: So many samples are kept, and the rest passed over; None keeps all.
+    """
+
+    def __init__(self, sample_rate_hz: int | None, mono: bool, most: int | None = None) -> None:
+        self._resampling = _Resampling("fltp", None, sample_rate_hz)
+        self._mono, self._most = mono, most
+        self._rows: list[bytearray] = []
+
+    def take(self, frame: AudioFrame) -> None:
+        """Keep what is in the next frame."""
+        if not self.is_full:
+            self._keep(self._resampling.take(frame))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more is kept."""
+        return self._most is not None and bool(self._rows) and len(self._rows[0]) >= self._most * SAMPLE_BYTES
+
+    def samples(self) -> Samples:
+        """All that was taken: (samples,) when mono, else (channels, samples)."""
+        if not self.is_full:
+            self._keep(self._resampling.end())
+        rows = [np.frombuffer(row, np.float32)[: self._most] for row in self._rows]
+        if self._mono:
+            return rows[0] if rows else np.zeros(0, np.float32)
+        return np.stack(rows) if rows else np.zeros((0, 0), np.float32)
+
+    def _keep(self, frames: Iterable[AudioFrame]) -> None:
+        for frame in frames:
+            array = frame.to_ndarray().astype(np.float32, copy=False)
+            pieces = array.mean(axis=0, keepdims=True) if self._mono else array
+            self._rows = self._rows or [bytearray() for _ in pieces]
+            for row, piece in zip(self._rows, pieces, strict=True):
+                row.extend(piece.data)  # grows in place, where an array would be copied to grow
 
 
 def encode_wav(samples: npt.NDArray[np.floating | np.int16], sample_rate_hz: int) -> bytes:
@@ -224,19 +275,33 @@ def _bounded(container: InputContainer, stream: AudioStream, name: str, limits: 
 def _resampled(
     frames: Iterable[AudioFrame], sample_format: str, layout: str | None, rate_hz: int | None
 ) -> Iterator[AudioFrame]:
-    """Frames in one format, layout and rate (the first frame's where not given) from frames that may change theirs."""
-    resampler: AudioResampler | None = None
-    taken: tuple[str, str, int] | None = None
+    resampling = _Resampling(sample_format, layout, rate_hz)
     for frame in frames:
+        yield from resampling.take(frame)
+    yield from resampling.end()
+
+
+class _Resampling:
+    """Frames in one format, layout and rate (the first frame's where not given) from frames that may change theirs."""
+
+    def __init__(self, sample_format: str, layout: str | None, rate_hz: int | None) -> None:
+        self._format, self._layout, self._rate_hz = sample_format, layout, rate_hz
+        self._resampler: AudioResampler | None = None
+        self._taken: tuple[str, str, int] | None = None
+
+    def take(self, frame: AudioFrame) -> Iterator[AudioFrame]:
         now = (frame.format.name, frame.layout.name, frame.sample_rate)
-        if resampler is None or now != taken:
-            if resampler is not None:
-                yield from resampler.resample(None)
-            layout, rate_hz = layout or frame.layout.name, rate_hz or frame.sample_rate
-            resampler, taken = AudioResampler(format=sample_format, layout=layout, rate=rate_hz), now
-        yield from resampler.resample(frame)
-    if resampler is not None:
-        yield from resampler.resample(None)
+        if self._resampler is None or now != self._taken:
+            yield from self.end()
+            self._layout, self._rate_hz = self._layout or frame.layout.name, self._rate_hz or frame.sample_rate
+            self._resampler = AudioResampler(format=self._format, layout=self._layout, rate=self._rate_hz)
+            self._taken = now
+        yield from self._resampler.resample(frame)
+
+    def end(self) -> Iterator[AudioFrame]:
+        if self._resampler is not None:
+            yield from self._resampler.resample(None)
+            self._resampler = None
 
 
 def _decoded_to_wav(container: InputContainer, stream: AudioStream, name: str, limits: MediaLimits) -> bytes:

@@ -26,9 +26,13 @@ from core.media.errors import (
 from core.media.formats import Format, recognise
 from core.media.limits import MediaLimits
 from core.media.source import Source, open_source, source_name
+from core.media.userdata import Cutter, cutters
 
 BITEXACT = {"fflags": "+bitexact"}
 """Muxers leave out dates, random ids and their own version: the same packets give the same bytes."""
+BACKWARDS = 1 << 31
+"""Ticks from which on an Ogg packet's duration is a negative one: sound may end before its last packet begins, and
+FFmpeg's demuxer keeps the difference without a sign."""
 
 _STRUCTURAL_TAGS = {"major_brand", "minor_version", "compatible_brands", "language", "vendor_id", "duration"}
 _MUXER_VALUES = ("Lavf", "Lavc", "VideoHandler", "SoundHandler")
@@ -74,6 +78,15 @@ def open_container(file: BinaryIO, found: Format, name: str, limits: MediaLimits
             metadata_errors="replace",
             io_open=refuse,
         )
+    except FFmpegError as error:
+        raise undecodable(error, name) from error
+
+
+@contextmanager
+def ffmpeg_errors(name: str) -> Iterator[None]:
+    """FFmpeg's errors inside come out as ours."""
+    try:
+        yield
     except FFmpegError as error:
         raise undecodable(error, name) from error
 
@@ -152,7 +165,9 @@ def codec_name(stream: Stream) -> str:
 def remux(
     container: InputContainer, streams: Sequence[Stream], muxer: str, name: str, shift_s: float = 0.0, **options: str
 ) -> bytes:
-    """Copy streams into a new container packet by packet: no decoding, no tags, chapters, covers or other streams.
+    """Copy streams into a new container packet by packet: no tags, chapters, covers, user data or other streams.
+
+    Nothing is decoded, and every picture decodes to the same pixels as before.
 
     Args:
         container: Where the streams come from, not read from yet.
@@ -173,21 +188,87 @@ def remux(
     try:
         with av.open(buffer, "w", format=muxer, container_options={**BITEXACT, **options}) as out:
             copies = {stream.index: _copy_of(stream, out, name) for stream in streams}
-            for packet in container.demux(tuple(streams)):
+            cuts = {stream.index: user_data_cutter(stream) for stream in streams}
+            for packet in _to_copy(container, tuple(streams)):
                 if packet.dts is None and packet.size == 0:
                     continue
-                ticks = round(shift_s / packet.time_base)
-                packet.pts = None if packet.pts is None else packet.pts - ticks
-                packet.dts = None if packet.dts is None else packet.dts - ticks
-                packet.stream = copies[packet.stream_index]
-                out.mux(packet)
+                cut = cuts[packet.stream_index]
+                kept = packet if cut is None else _with_data(packet, cut(bytes(packet)))
+                ticks = round(shift_s / kept.time_base)
+                kept.pts = None if kept.pts is None else kept.pts - ticks
+                kept.dts = None if kept.dts is None else kept.dts - ticks
+                kept.stream = copies[packet.stream_index]
+                out.mux(kept)
     except FFmpegError as error:
         raise undecodable(error, name) from error
     return buffer.getvalue()
 
 
+def _to_copy(container: InputContainer, streams: tuple[Stream, ...]) -> Iterator["Packet[Stream]"]:
+    """The packets of some streams, each held back until the next of its stream is known if the container is Ogg."""
+    if container.format.name != "ogg":
+        yield from container.demux(streams)
+        return
+    held: dict[int, Packet[Stream]] = {}
+    for packet in container.demux(streams):
+        before = held.pop(packet.stream_index, None)
+        if before is not None:
+            _end_at_last_page(before, packet)
+            yield before
+        held[packet.stream_index] = packet
+    yield from held.values()
+
+
+def _end_at_last_page(before: "Packet[Stream]", last: "Packet[Stream]") -> None:
+    """Where sound ends before its last packet begins, have both packets end there, which is what muxers can write."""
+    if (last.duration or 0) < BACKWARDS or before.pts is None or last.pts is None:
+        return
+    end = max(before.pts, last.pts + (last.duration or 0) - (1 << 32))
+    before.duration = min(before.duration or 0, end - before.pts)
+    last.pts = last.dts = end
+    last.duration = 0
+
+
 def _copy_of(stream: Stream, out: Any, name: str) -> Stream:
     try:
-        return out.add_stream_from_template(stream, opaque=True)
+        copy: Stream = out.add_stream_from_template(stream, opaque=True)
     except ValueError as error:
         raise UnsupportedMedia(f"{name}: stream {stream.index} cannot be copied ({error}); convert the file") from error
+    found = _cutters_of(stream)
+    if found is not None:
+        copy.codec_context.bit_rate = 0  # else the muxer repeats what was true with the user data
+        if stream.codec_context.extradata:
+            copy.codec_context.extradata = found[0](stream.codec_context.extradata)
+    return copy
+
+
+def user_data_cutter(stream: Stream, keeps_settings: bool = False) -> Cutter | None:
+    """What cuts user data out of the stream's packets; None for codecs of which none is known."""
+    found = _cutters_of(stream, keeps_settings)
+    return None if found is None else found[1]
+
+
+def has_user_data(stream: Stream) -> bool:
+    """Whether the stream's setup, which stands before its packets, carries user data beside an encoder's settings."""
+    found = _cutters_of(stream, keeps_settings=True)
+    setup = stream.codec_context.extradata if found is not None else None
+    return found is not None and setup is not None and found[0](setup) != setup
+
+
+def _cutters_of(stream: Stream, keeps_settings: bool = False) -> tuple[Cutter, Cutter] | None:
+    if not isinstance(stream, VideoStream):
+        return None
+    return cutters(codec_name(stream), stream.codec_context.extradata, keeps_settings)
+
+
+def _with_data(packet: "Packet[Stream]", data: bytes) -> "Packet[Stream]":
+    """A packet with other bytes of the same time, for PyAV cannot shorten one."""
+    if len(data) == packet.size:
+        return packet
+    copy: Packet[Stream] = Packet(data)
+    copy.stream, copy.time_base = packet.stream, packet.time_base
+    copy.pts, copy.dts, copy.duration = packet.pts, packet.dts, packet.duration
+    copy.is_keyframe = packet.is_keyframe
+    for beside in packet.iter_sidedata():
+        copy.set_sidedata(beside)
+    return copy

@@ -5,17 +5,19 @@ import os
 import queue
 import resource
 import signal
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import lru_cache
 from multiprocessing.connection import wait
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from core.media.errors import DecoderCrashed, DecoderHung
 from core.media.limits import MediaLimits
@@ -137,10 +139,16 @@ def _bounded_call(alarm_s: float, function: Callable[..., T], args: tuple[Any, .
     signal.setitimer(signal.ITIMER_REAL, alarm_s)
     try:
         # Workers that each start a thread for every core spend their time waiting for one another.
-        with threadpool_limits(limits=1):
+        with _thread_pools(len(sys.modules)).limit(limits=1):
             return function(*args, **kwargs)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+# Looking through all loaded libraries takes as long as a small file: done again only when modules have come in.
+@lru_cache(maxsize=1)
+def _thread_pools(_module_count: int) -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _bound_worker(memory_bytes: int) -> None:

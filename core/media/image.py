@@ -83,7 +83,7 @@ def load_image(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> Image.Im
     """
     name = source_name(source)
     with open_source(source, limits) as file, opened_image(file, recognise(file, name), name, limits) as image:
-        return _as_rgb(upright(image))
+        return as_rgb(upright(image))
 
 
 def strip_image(data: bytes, limits: MediaLimits = DEFAULT_LIMITS) -> bytes:
@@ -143,7 +143,9 @@ def opened_image(file: BinaryIO, found: Format, name: str, limits: MediaLimits) 
     except MemoryError as error:
         raise DecoderCrashed(f"{name}: decoding needs more memory than there is; scale the picture down") from error
     except UnidentifiedImageError as error:
-        raise UndecodableMedia(f"{name}: begins like {found.label}, but its header cannot be read") from error
+        raise UndecodableMedia(
+            f"{name}: begins like {found.label}, but is damaged, or of a kind that is not read here; save it as PNG"
+        ) from error
     except _DAMAGE as error:
         raise _damage(error, found, name) from error
 
@@ -171,13 +173,22 @@ def orientation(image: Image.Image) -> int:
 
 
 def upright(image: Image.Image) -> Image.Image:
-    """The current frame, decoded and turned as its orientation says."""
+    """The current frame, decoded and turned as its orientation says; the image itself where nothing turns."""
     method = _UPRIGHT.get(orientation(image))
     image.load()
     # Pillow turns TIFF itself while it loads.
-    if method is None or image.format == "TIFF":
-        return image.copy()
-    return image.transpose(method)
+    return image if method is None or image.format == "TIFF" else image.transpose(method)
+
+
+def as_rgb(image: Image.Image) -> Image.Image:
+    """A copy in RGB; what shows through is laid on white."""
+    if image.mode.startswith("I;16"):
+        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
+    if image.has_transparency_data:
+        over = image.convert("RGBA")
+        white = Image.new("RGBA", over.size, "white")
+        return Image.alpha_composite(white, over).convert("RGB")
+    return image.convert("RGB")
 
 
 def _damage(error: Exception, found: Format, name: str) -> TruncatedMedia | UndecodableMedia:
@@ -195,16 +206,6 @@ def _register_heic(name: str) -> None:
             f"{name}: HEIC needs the 'heic' extra (pip install 'interplay[heic]'), or convert it to JPEG"
         ) from error
     register_heif_opener()
-
-
-def _as_rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I;16"):
-        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
-    if image.has_transparency_data:
-        over = image.convert("RGBA")
-        white = Image.new("RGBA", over.size, "white")
-        return Image.alpha_composite(white, over).convert("RGB")
-    return image.convert("RGB")
 
 
 def _coded_again(image: Image.Image, data: bytes, found: Format) -> bytes:
@@ -242,6 +243,6 @@ def _save_settings(data: bytes, found: Format) -> tuple[dict[str, Any], str]:
 
 def _bare(image: Image.Image, target: str) -> Image.Image:
     """The pixels with their palette and transparency, and nothing else that Pillow would write back."""
-    bare = image.convert("RGB") if target == "JPEG" and image.has_transparency_data else image
+    bare = image.convert("RGB") if target == "JPEG" and image.has_transparency_data else image.copy()
     bare.info = {key: value for key, value in image.info.items() if key == "transparency" and target != "JPEG"}
     return bare

@@ -1,10 +1,14 @@
 """What a media file really is: its content decoded in full, its name believed in nothing."""
 
 import hashlib
+from collections.abc import Generator, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from av.audio.frame import AudioFrame
+from av.video.frame import VideoFrame
+from PIL import Image
 from pydantic import Field
 
 from core.content import Frozen, MediaRef, Modality
@@ -18,7 +22,7 @@ from core.media.errors import (
     UnsupportedMedia,
 )
 from core.media.formats import EXTENSIONS, Foreign, Format, refusal, sniff
-from core.media.image import check_pixels, has_picture_metadata, opened_image, orientation, upright
+from core.media.image import as_rgb, check_pixels, has_picture_metadata, opened_image, orientation, upright
 from core.media.limits import DEFAULT_LIMITS, MediaLimits
 from core.media.segments import without_metadata
 from core.media.source import Source, open_source, source_name
@@ -26,6 +30,8 @@ from core.media.streams import decode_streams
 from core.media.structure import missing_tail, outside_reference
 
 BLOCK_BYTES = 1 << 20
+Shown = Image.Image | VideoFrame | AudioFrame
+Facts = dict[str, Any]
 _ROTATION_OF_ORIENTATION = {3: 180, 4: 180, 5: 270, 6: 90, 7: 90, 8: 270}
 
 
@@ -51,7 +57,9 @@ class MediaProbe(Frozen):
     frame_count: int | None = None
     codecs: tuple[str, ...] = ()
     has_audio: bool = False
-    has_metadata: bool = Field(description="EXIF, XMP, GPS, tags, covers, chapters or data tracks are present")
+    has_metadata: bool = Field(
+        description="EXIF, XMP, GPS, tags, covers, chapters, data tracks or user data are present"
+    )
     extension_mismatch: bool = False
     bit_rate_bps: int | None = None
     decode_error_count: int = Field(default=0, description="Packets or frames that a decoder passed over")
@@ -75,14 +83,57 @@ def probe(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> MediaProbe:
         UnsupportedMedia: Its format or codec is not read here.
         ReferencingMedia: It names other files or hosts.
     """
-    name = source_name(source)
-    extension = source.suffix.lower() if isinstance(source, Path) else ""
+    decoding = Decoding(source, limits, is_watched=False)
+    for _ in decoding.shown():
+        pass
+    return decoding.found
+
+
+class Decoding:
+    """A file while it is decoded in full: first what it shows, then what it is, so that one decoding serves both.
+
+        decoding = Decoding(path, limits)
+        for frame in decoding.shown():
+            ...
+        decoding.found
+
+    Args:
+        source: Path or bytes.
+        limits: Bounds.
+        named: The path whose content the bytes are; its name is believed as a path's is.
+        is_watched: Whether anybody looks at what is shown; pictures are not made ready for nobody.
+    """
+
+    found: MediaProbe
+    """What the file is, once all that it shows was taken."""
+
+    def __init__(self, source: Source, limits: MediaLimits, named: Path | None = None, is_watched: bool = True) -> None:
+        self._source, self._limits, self._is_watched = source, limits, is_watched
+        self._path = named or (source if isinstance(source, Path) else None)
+
+    def shown(self) -> Iterator[Shown]:
+        """An image as `load_image` gives it; of other files the frames of the picture, or of the sound without one.
+
+        Raises:
+            MediaError: As `probe`.
+        """
+        self.found = yield from _decoded(self._source, self._path, self._limits, self._is_watched)
+
+
+def _decoded(
+    source: Source, path: Path | None, limits: MediaLimits, is_watched: bool
+) -> Generator[Shown, None, MediaProbe]:
+    name = source_name(path or source)
+    extension = path.suffix.lower() if path else ""
     promised = EXTENSIONS.get(extension, frozenset())
     with open_source(source, limits) as file:
         sha256, byte_count = _digest(file)
         found = _taken(file, promised, extension, name)
         file.seek(0)
-        facts = (_decode_image if found.is_image else _decode_streams)(file, found, name, limits)
+        if found.is_image:
+            facts = yield from _decode_image(file, found, name, limits, is_watched)
+        else:
+            facts = yield from _decode_streams(file, found, name, limits)
     media_type = found.types.get(facts["modality"])
     if media_type is None:
         raise UnsupportedMedia(f"{name}: a {found.label} file that holds {facts['modality']} alone; convert it")
@@ -129,10 +180,16 @@ def _check_promise(promised: frozenset[str], extension: str, held: set[Modality]
         raise DisguisedMedia(f"{name}: named {extension}, but it is {label}; give it the right extension")
 
 
-def _decode_image(file: BinaryIO, found: Format, name: str, limits: MediaLimits) -> dict[str, Any]:
+def _decode_image(
+    file: BinaryIO, found: Format, name: str, limits: MediaLimits, is_watched: bool
+) -> Generator[Image.Image, None, Facts]:
     with opened_image(file, found, name, limits) as image:
         turn = _ROTATION_OF_ORIENTATION.get(orientation(image), 0)
-        width_px, height_px = upright(image).size
+        shown = upright(image)
+        width_px, height_px = shown.size
+        if is_watched:
+            yield as_rgb(shown)
+        del shown
         # The further pictures of a JPEG are previews and gain maps; they are no frames.
         frame_count = 1 if found == formats.JPEG else getattr(image, "n_frames", 1)
         pixel_count = width_px * height_px
@@ -157,8 +214,10 @@ def _decode_image(file: BinaryIO, found: Format, name: str, limits: MediaLimits)
     }
 
 
-def _decode_streams(file: BinaryIO, found: Format, name: str, limits: MediaLimits) -> dict[str, Any]:
-    facts = asdict(decode_streams(file, found, name, limits))
+def _decode_streams(
+    file: BinaryIO, found: Format, name: str, limits: MediaLimits
+) -> Generator[VideoFrame | AudioFrame, None, Facts]:
+    facts = asdict((yield from decode_streams(file, found, name, limits)))
     if not found.muxer:
         file.seek(0)
         data = file.read()

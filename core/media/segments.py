@@ -105,7 +105,8 @@ def _png(data: bytes) -> bytes:
 
 def _riff(data: bytes, kept_names: set[bytes]) -> bytes:
     """A RIFF file of the named chunks alone; the size field of a recording that was never closed stays as it is."""
-    kept = []
+    kept: list[memoryview] = []
+    whole = memoryview(data)  # its slices are no copies, for hours of sound would not fit into memory thrice
     at, end_of_file = 12, len(data)
     size_field = data[4:8]
     is_open = int.from_bytes(size_field, "little") in (0, 0xFFFFFFFF)
@@ -115,10 +116,13 @@ def _riff(data: bytes, kept_names: set[bytes]) -> bytes:
         name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
         end = min(at + 8 + size + size % 2, len(data))
         if name in kept_names:
-            kept.append(data[at:end])
+            kept.append(whole[at:end])
         at = end
-    body = b"".join(kept)
-    return data[:4] + (size_field if is_open else (len(body) + 4).to_bytes(4, "little")) + data[8:12] + body
+    byte_count = sum(map(len, kept))
+    new_field = size_field if is_open else (byte_count + 4).to_bytes(4, "little")
+    if new_field == size_field and byte_count == len(data) - 12:
+        return data
+    return b"".join([data[:4], new_field, data[8:12], *kept])
 
 
 def _webp(data: bytes) -> bytes:
@@ -219,7 +223,8 @@ def _flac(data: bytes) -> bytes:
         at = end
     heads = [kind | (0x80 if place == len(blocks) else 0) for place, (kind, _) in enumerate(blocks, start=1)]
     kept = [bytes([head]) + rest for head, (_, rest) in zip(heads, blocks, strict=True)]
-    return b"".join([b"fLaC", *kept, data[at:]])
+    head = b"".join([b"fLaC", *kept])
+    return data if data[:at] == head else b"".join([head, memoryview(data)[at:]])
 
 
 _CUTTERS: Mapping[str, Callable[[bytes], bytes]] = {

@@ -1,5 +1,6 @@
 """A sound or video container decoded from its first packet to its last, and what that shows."""
 
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -17,14 +18,17 @@ from core.media import formats
 from core.media.container import (
     codec_name,
     has_container_metadata,
+    has_user_data,
     main_audio,
     main_video,
     open_container,
     undecodable,
+    user_data_cutter,
 )
 from core.media.errors import TooLarge, TruncatedMedia, UndecodableMedia, UnsupportedMedia
 from core.media.formats import Format
 from core.media.limits import MediaLimits
+from core.media.userdata import Cutter
 from core.media.video import rotation_degrees, turn_of
 
 MICROSECONDS = 1_000_000
@@ -35,7 +39,8 @@ SHORT_S, SHORT_SHARE, SHORT_FRAMES = 0.25, 0.02, 2
 RATE_SLACK_SHARE, RATE_SLACK_FRAMES = 0.01, 2
 """How far frames may be from where the header's rate puts the last; AVI, without display times, is off by a few."""
 
-_LENGTH_ESTIMATED = (formats.MP3, formats.AAC)
+# Ogg has no length in its header; where its last page says that it ends is often wrong, and is there if all is there.
+_LENGTH_ESTIMATED = (formats.MP3, formats.AAC, formats.OGG)
 _TRAILING_JUNK = (formats.MP3,)
 _OPEN_ENDED = (formats.WAV,)  # the last packet of a recording without a size is a short one
 
@@ -115,11 +120,18 @@ class _Reading:
     name: str
     limits: MediaLimits
     tallies: dict[int, Tally] = field(default_factory=dict)
+    cutters: dict[int, Cutter] = field(default_factory=dict)
     end_s: float = 0.0
+    has_user_data: bool = False
 
 
-def decode_streams(file: BinaryIO, found: Format, name: str, limits: MediaLimits) -> StreamFacts:
+def decode_streams(
+    file: BinaryIO, found: Format, name: str, limits: MediaLimits
+) -> Generator[VideoFrame | AudioFrame, None, StreamFacts]:
     """Decode all sound and picture of an open file.
+
+    Yields:
+        The frames of the picture, or of the sound where there is no picture.
 
     Raises:
         TruncatedMedia: It ends before its header says, or its last packet is cut.
@@ -131,9 +143,12 @@ def decode_streams(file: BinaryIO, found: Format, name: str, limits: MediaLimits
     with open_container(file, found, name, limits) as container:
         reading = _Reading(container, found, name, limits)
         _check_header(reading)
+        main = main_video(container) or main_audio(container)
         try:
             for packet in container.demux():
-                _take_packet(reading, packet)
+                frames = _take_packet(reading, packet)
+                if main is not None and packet.stream.index == main.index:
+                    yield from frames
         except FFmpegError as error:
             raise undecodable(error, name) from error
         _check_complete(reading)
@@ -153,13 +168,17 @@ def _check_header(reading: _Reading) -> None:
         if stream.codec_context is None:
             raise UnsupportedMedia(f"{name}: stream {stream.index} has a codec that is not read here; convert the file")
         reading.tallies[stream.index] = Tally(stream)
+        reading.has_user_data |= has_user_data(stream)
+        cutter = user_data_cutter(stream, keeps_settings=True)
+        if cutter is not None:
+            reading.cutters[stream.index] = cutter
     for film in films:
         _check_pixels(film.codec_context.width, film.codec_context.height, reading)
     if not reading.tallies:
         raise UnsupportedMedia(f"{name}: a {reading.found.label} file without sound or picture")
 
 
-def _take_packet(reading: _Reading, packet: "Packet[Stream]") -> None:
+def _take_packet(reading: _Reading, packet: "Packet[Stream]") -> list[VideoFrame | AudioFrame]:
     if packet.is_corrupt and reading.found not in _OPEN_ENDED:
         raise TruncatedMedia(f"{reading.name}: its last {packet.stream.type} packet is cut off; copy the file again")
     at = packet.dts if packet.pts is None else packet.pts
@@ -167,25 +186,28 @@ def _take_packet(reading: _Reading, packet: "Packet[Stream]") -> None:
     reading.end_s = max(reading.end_s, end_s)
     tally = reading.tallies.get(packet.stream.index)  # `stream_index` of the last, empty one of an attachment is 0
     if tally is None:
-        return
+        return []
+    if not reading.has_user_data and (cutter := reading.cutters.get(packet.stream.index)):
+        reading.has_user_data = len(cutter(bytes(packet))) != packet.size
     tally.packets_end_s = max(tally.packets_end_s, end_s)
     tally.packet_count += 1
     try:
-        frames = packet.decode()
+        decoded = packet.decode()
     except FFmpegError as error:
         if isinstance(error, MemoryError):
             raise  # ends the whole file, not this packet
         tally.error_count += 1
         tally.last_failed = True
-        return
+        return []
     tally.last_failed = tally.last_failed and not packet.size
+    frames = [frame for frame in decoded if isinstance(frame, VideoFrame | AudioFrame)]
     for frame in frames:
         if isinstance(frame, VideoFrame):
             _check_pixels(frame.width, frame.height, reading)
-        assert isinstance(frame, VideoFrame | AudioFrame)
         tally.count(frame)
     if tally.span_s > reading.limits.max_duration_s:
         raise _too_long(tally.span_s, reading)
+    return frames
 
 
 def _check_complete(reading: _Reading) -> None:
@@ -233,7 +255,7 @@ def _facts(reading: _Reading) -> StreamFacts:
         duration_s=main.span_s,
         codecs=tuple(codec_name(tally.stream) for tally in tallies.values()),
         has_audio=sound is not None,
-        has_metadata=has_container_metadata(container),
+        has_metadata=has_container_metadata(container) or reading.has_user_data,
         decode_error_count=sum(tally.error_count for tally in tallies.values()),
     )
     if sound is not None:

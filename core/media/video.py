@@ -3,8 +3,9 @@
 import itertools
 import math
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,8 @@ Pixels = npt.NDArray[np.uint8]
 
 Shot = tuple[float, VideoFrame]
 """A decoded frame behind its time in seconds from the first frame."""
+
+Jump = Callable[[Shot, float], Iterator[Shot] | None]
 
 SEEK_GAP_S = 10.0
 """From this gap on it is quicker to look for a key frame than to decode all between."""
@@ -79,6 +82,11 @@ def iter_frames(
         part_s = _span_s(source, limits) / count
         times_s = [(place + 0.5) * part_s for place in range(count)]
         yield from _shown_at(source, limits, times_s, to_the_last=True)
+
+
+def shown_at_rate(frames: Iterable[VideoFrame], at_hz: float) -> Iterator[tuple[float, Pixels]]:
+    """Of the frames of a video as they are decoded, what `iter_frames` gives with `at_hz`."""
+    return _shown(_timed(frames), (place / at_hz for place in itertools.count()))
 
 
 def demux(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> Demuxed:
@@ -152,10 +160,13 @@ def _picture(container: InputContainer, name: str) -> VideoStream:
     return stream
 
 
-def _timed(container: InputContainer, stream: VideoStream, start_s: float | None = None) -> Iterator[Shot]:
+def _pictures(container: InputContainer, stream: VideoStream) -> Iterator[VideoFrame]:
+    return (frame for frame in decoded_frames(container, stream) if isinstance(frame, VideoFrame))
+
+
+def _timed(frames: Iterable[VideoFrame], start_s: float | None = None) -> Iterator[Shot]:
     """Decoded frames with their times from the first frame; `start_s` is that frame's time where it is known."""
-    for frame in decoded_frames(container, stream):
-        assert isinstance(frame, VideoFrame)
+    for frame in frames:
         at_s = frame.time or 0.0
         start_s = at_s if start_s is None else start_s
         yield at_s - start_s, frame
@@ -165,7 +176,7 @@ def _every(source: Source, limits: MediaLimits) -> Iterator[tuple[float, Pixels]
     name = source_name(source)
     with opened(source, limits) as container:
         try:
-            for time_s, frame in _timed(container, _picture(container, name)):
+            for time_s, frame in _timed(_pictures(container, _picture(container, name))):
                 yield time_s, pixels_of(frame)
         except FFmpegError as error:
             raise undecodable(error, name) from error
@@ -174,45 +185,46 @@ def _every(source: Source, limits: MediaLimits) -> Iterator[tuple[float, Pixels]
 def _shown_at(
     source: Source, limits: MediaLimits, times_s: Iterable[float], to_the_last: bool = False
 ) -> Iterator[tuple[float, Pixels]]:
-    """What is shown at each of the rising times, up to the end of the video, or for all of them `to_the_last`."""
+    """As `_shown`, of a file in which there are ways to be jumped over."""
     name = source_name(source)
     with opened(source, limits) as container:
         stream = _picture(container, name)
-        shots = _timed(container, stream)
-        shown: Shot | None = None
-        ahead: Shot | None = None
-        ended = False
         try:
-            for wanted_s in times_s:
-                if shown and not ended and wanted_s - shown[0] > SEEK_GAP_S:
-                    shots, shown, ahead = _jump(container, stream, shots, shown, ahead, wanted_s)
-                while not ended and (ahead is None or ahead[0] <= wanted_s + CLOCK_SLACK_S):
-                    shown, ahead = ahead or shown, next(shots, None)
-                    ended = ahead is None
-                shown = shown or ahead
-                if shown is None or (ended and not to_the_last and wanted_s >= shown[0] + _duration_s(shown[1])):
-                    return
-                yield wanted_s, pixels_of(shown[1])
+            shots = _timed(_pictures(container, stream))
+            yield from _shown(shots, times_s, to_the_last, partial(_jump, container, stream))
         except FFmpegError as error:
             raise undecodable(error, name) from error
 
 
-def _jump(
-    container: InputContainer,
-    stream: VideoStream,
-    shots: Iterator[Shot],
-    shown: Shot,
-    ahead: Shot | None,
-    wanted_s: float,
-) -> tuple[Iterator[Shot], Shot | None, Shot | None]:
-    """Go on from the key frame before a time; where the container cannot, from where decoding stands."""
+def _shown(
+    shots: Iterator[Shot], times_s: Iterable[float], to_the_last: bool = False, jump: Jump | None = None
+) -> Iterator[tuple[float, Pixels]]:
+    """What is shown at each of the rising times, up to the end of the video, or for all of them `to_the_last`."""
+    shown: Shot | None = None
+    ahead: Shot | None = None
+    ended = False
+    for wanted_s in times_s:
+        is_far = shown is not None and not ended and wanted_s - shown[0] > SEEK_GAP_S
+        if is_far and shown and jump and (nearer := jump(shown, wanted_s)):
+            shots, shown, ahead = nearer, None, None
+        while not ended and (ahead is None or ahead[0] <= wanted_s + CLOCK_SLACK_S):
+            shown, ahead = ahead or shown, next(shots, None)
+            ended = ahead is None
+        shown = shown or ahead
+        if shown is None or (ended and not to_the_last and wanted_s >= shown[0] + _duration_s(shown[1])):
+            return
+        yield wanted_s, pixels_of(shown[1])
+
+
+def _jump(container: InputContainer, stream: VideoStream, shown: Shot, wanted_s: float) -> Iterator[Shot] | None:
+    """What follows from the key frame before a time on; None where the container cannot go there."""
     start_s = (shown[1].time or 0.0) - shown[0]
     assert stream.time_base is not None
     try:
         container.seek(int((start_s + wanted_s) / stream.time_base), stream=stream)
     except FFmpegError:
-        return shots, shown, ahead
-    return _timed(container, stream, start_s), None, None
+        return None
+    return _timed(_pictures(container, stream), start_s)
 
 
 def _duration_s(frame: VideoFrame) -> float:

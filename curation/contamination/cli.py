@@ -188,7 +188,9 @@ def matches_command(
     """
     with open_workspace(project) as workspace, workspace.database.reading() as session:
         chosen = None if subject is None else subjects_of(session, subject)
-        matches = shown(session, matches_of(session, chosen, open_only), workspace.blobs if html else None)
+        matches = shown(
+            session, matches_of(session, chosen, open_only), workspace.blobs if html else None, language if html else "en"
+        )
         if html is not None:
             html.write_text(page(matches, language), encoding="utf-8")
         document = [_match_document(one.match) | {"name": one.name} for one in matches]

@@ -46,9 +46,11 @@ class Shown:
     pictures: tuple[Picture, ...] = field(default=(), repr=False)
 
 
-def shown(session: Session, matches: Sequence[ContaminationMatch], blobs: BlobStore | None = None) -> list[Shown]:
+def shown(
+    session: Session, matches: Sequence[ContaminationMatch], blobs: BlobStore | None = None, language: str = "en"
+) -> list[Shown]:
     """Matches with the names of their subjects; with a store also with pictures of our media, each read once."""
-    names, media = _names(session, matches), _media(session, matches)
+    names, media = _names(session, matches, words_in(language)), _media(session, matches)
     pictures: dict[str, Picture] = {}
     for told in media.values() if blobs is not None else ():
         for name, material in told:
@@ -180,12 +182,12 @@ def _label(label: str, words: SimpleNamespace) -> str:
     return f"{getattr(words, f'label_{head}', head)} {rest}".strip()
 
 
-def _names(session: Session, matches: Iterable[ContaminationMatch]) -> dict[str, str]:
+def _names(session: Session, matches: Iterable[ContaminationMatch], words: SimpleNamespace) -> dict[str, str]:
     """What people call the subjects: an item's name, or where a material came from first."""
     found: dict[str, str] = {}
     for ids in chunked(_ids(matches, SubjectKind.REVISION)):
         query = select(ItemRevision.id, ItemRevision.number, Item.name).join(Item).where(col(ItemRevision.id).in_(ids))
-        found |= {id_: f"{name}, revision {number}" for id_, number, name in session.exec(query)}
+        found |= {id_: words.numbered.format(name=name, number=number) for id_, number, name in session.exec(query)}
     for ids in chunked(_ids(matches, SubjectKind.MATERIAL)):
         materials = session.exec(select(Material.id, Material.sha256).where(col(Material.id).in_(ids)))
         handles = {id_: sha256[:_HANDLE] for id_, sha256 in materials}

@@ -24,6 +24,7 @@ _WORDS = {
     "why": ("because", "理由"),
     "score": ("score", "相似度"),
     "revision": ("question", "题目"),
+    "numbered": ("{name}, revision {number}", "{name}，第 {number} 版"),
     "material": ("material", "素材"),
     "found_in": ("Index", "索引"),
     "no_texts": (

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 from sqlmodel import Session, col, select
@@ -60,7 +61,7 @@ def embed_pictures(
             EMBED_PICTURES,
             embedder.fingerprint,
             SEEN,
-            pictures_of,
+            partial(pictures_of, limits=workspace.project.media_limits),
             keeper.keep,
             "embedding pictures",
             make_many=embedded,

@@ -144,6 +144,7 @@ class _Linker:
             if other != material.id
         }
         touches = or_(col(DuplicateLink.first_id) == material.id, col(DuplicateLink.second_id) == material.id)
+        neighbours = len(wanted)
         for link in session.exec(select(DuplicateLink).where(touches, DuplicateLink.method == self.method)):
             distance = wanted.pop((link.first_id, link.second_id), None)
             if distance is not None:
@@ -156,7 +157,7 @@ class _Linker:
                 DuplicateLink(first_id=first, second_id=second, method=self.method, distance=distance, run_id=run_id)
             )
         session.flush()
-        return {"neighbours": sum(len(self.ids[subject]) for subject, _ in found) - 1}
+        return {"neighbours": neighbours}
 
 
 def _kept_ids(session: Session) -> dict[str, list[str]]:

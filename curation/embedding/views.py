@@ -8,6 +8,7 @@ from PIL import Image
 from core.content import MediaRef, Modality
 from core.grading import FailedOutcome, Failure, FailureKind
 from core.media.image import load_image
+from core.media.limits import MediaLimits
 from core.media.video import iter_frames
 from curation.embedding import Vectors
 
@@ -19,16 +20,18 @@ PIECE_CHARACTERS = 512
 PIECES_MAX = 64
 
 
-def pictures_of(ref: MediaRef, data: bytes) -> list[Image.Image]:
+def pictures_of(ref: MediaRef, data: bytes, limits: MediaLimits) -> list[Image.Image]:
     """An image; of a video what is shown in the middle of each of its seconds, or of each of 16 equal parts.
+
+    `limits` are the project's, as the file was taken under them.
 
     Raises:
         MediaError: It cannot be decoded.
     """
     if ref.modality == Modality.IMAGE:
-        return [_small(load_image(data))]
+        return [_small(load_image(data, limits))]
     count = min(FRAMES_MAX, max(1, round(ref.duration_s or 0)))
-    return [_small(Image.fromarray(pixels)) for _, pixels in iter_frames(data, count=count)]
+    return [_small(Image.fromarray(pixels)) for _, pixels in iter_frames(data, count=count, limits=limits)]
 
 
 def pieces_of(text: str) -> list[str]:

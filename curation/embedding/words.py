@@ -24,22 +24,19 @@ def words_of_library(session: Session) -> list[Words]:
     They are what is said in it, then the description of its sound, then its captions and transcripts: those that were
     accepted, and those that are only proposed where none was.
     """
-    query = select(Material).where(Material.state == MaterialState.KEPT).order_by(col(Material.id))
-    kept = session.exec(query).all()
-    said = _joined((one.material_id, one.text) for one in _segments(session))
+    # Columns alone: whole rows hold all words' times, all hashes and all measures of the library.
+    segments = select(Segment.material_id, Segment.text)
+    said = _joined(session.exec(segments.order_by(col(Segment.material_id), col(Segment.start_s), col(Segment.id))))
     told = _told(session)
     found: list[Words] = []
-    for material in kept:
-        parts = (said.get(material.id), material.audio_content, told.get(material.id))
+    kept = select(Material.id, Material.media, Material.audio_content).where(Material.state == MaterialState.KEPT)
+    for material_id, media, content in session.exec(kept.order_by(col(Material.id))):
+        parts = (said.get(material_id), content, told.get(material_id))
         # A transcript may stand in several places.
         text = "\n".join(dict.fromkeys(part.strip() for part in parts if part and part.strip()))
         if text:
-            found.append(Words(material.id, material.media["sha256"], text))
+            found.append(Words(material_id, media["sha256"], text))
     return found
-
-
-def _segments(session: Session) -> Iterable[Segment]:
-    return session.exec(select(Segment).order_by(col(Segment.material_id), col(Segment.start_s), col(Segment.id)))
 
 
 def _told(session: Session) -> dict[str, str]:

@@ -1,14 +1,16 @@
 """What filters look at: media decoded once, as small as judging needs."""
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from av.audio.frame import AudioFrame
 from PIL import Image
 
 from core.content import MediaRef, Modality
-from core.media.audio import load_audio
+from core.media.audio import Recorder, sound_frames
 from core.media.image import load_image
 from core.media.limits import MediaLimits
 from core.media.video import Pixels, iter_frames
@@ -79,12 +81,54 @@ def see(image: Image.Image) -> Picture:
 
 def hear(data: bytes, ref: MediaRef, limits: MediaLimits) -> Sound:
     """The view of a sound; long ones are cut, because their whole would not fit into a worker's memory."""
-    assert ref.duration_s is not None
-    assert ref.sample_rate_hz is not None
-    if ref.duration_s <= EXCERPT_S:
-        return Sound(ref.duration_s, ref.sample_rate_hz, load_audio(data, None, mono=False, limits=limits))
-    start = load_audio(data, EXCERPT_RATE_HZ, limits=limits)[: int(EXCERPT_S * EXCERPT_RATE_HZ)]
-    return Sound(ref.duration_s, EXCERPT_RATE_HZ, start[np.newaxis].copy())
+    hearing = Hearing()
+    for frame in sound_frames(data, limits):
+        hearing.take(frame)
+        if hearing.has_enough:
+            break
+    return hearing.sound(ref)
+
+
+class Hearing:
+    """Makes the view of a sound from its frames, taken one by one as they are decoded."""
+
+    def __init__(self) -> None:
+        self._frames: deque[AudioFrame] = deque()
+        self._rate_hz, self._sample_count = 0, 0
+        self._excerpt: Recorder | None = None
+
+    def take(self, frame: AudioFrame) -> None:
+        """Hear the next frame."""
+        if self._excerpt is not None:
+            self._excerpt.take(frame)
+            return
+        self._rate_hz = self._rate_hz or frame.sample_rate
+        self._sample_count += frame.samples
+        self._frames.append(frame)
+        if self._sample_count / self._rate_hz > EXCERPT_S:
+            # All frames until now wait for this, for a sound that is not cut keeps its rate and its channels.
+            self._excerpt = self._played_to(
+                Recorder(EXCERPT_RATE_HZ, mono=True, most=round(EXCERPT_S * EXCERPT_RATE_HZ))
+            )
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether more frames would change nothing."""
+        return self._excerpt is not None and self._excerpt.is_full
+
+    def sound(self, ref: MediaRef) -> Sound:
+        """What was heard, of the sound that the reference names."""
+        assert ref.duration_s is not None
+        assert ref.sample_rate_hz is not None
+        if self._excerpt is not None:
+            return Sound(ref.duration_s, EXCERPT_RATE_HZ, self._excerpt.samples()[np.newaxis])
+        samples = self._played_to(Recorder(None, mono=False)).samples()
+        return Sound(ref.duration_s, ref.sample_rate_hz, samples)
+
+    def _played_to(self, recorder: Recorder) -> Recorder:
+        while self._frames:
+            recorder.take(self._frames.popleft())
+        return recorder
 
 
 def small_grey(frame: Pixels) -> Image.Image:
@@ -96,23 +140,39 @@ def small_grey(frame: Pixels) -> Image.Image:
 
 def watch(frames: Iterable[Image.Image], ref: MediaRef, thresholds: Thresholds) -> Film:
     """The view of a video, from its frames as `small_grey` gives them."""
-    assert ref.duration_s is not None
-    assert ref.width_px is not None
-    assert ref.height_px is not None
-    last: npt.NDArray[np.float32] | None = None
-    differing: npt.NDArray[np.float32] | None = None
-    rows: list[tuple[float, float, float, float]] = []
+    watching = Watching(thresholds)
     for frame in frames:
+        watching.take(frame)
+    return watching.film(ref)
+
+
+class Watching:
+    """Makes the view of a video from its frames, as `small_grey` gives them, taken one by one."""
+
+    def __init__(self, thresholds: Thresholds) -> None:
+        self._change_min = thresholds.video_change_min
+        self._last: npt.NDArray[np.float32] | None = None
+        self._differing: npt.NDArray[np.float32] | None = None
+        self._rows: list[tuple[float, float, float, float]] = []
+
+    def take(self, frame: Image.Image) -> None:
+        """Watch the next frame."""
         luma = np.asarray(frame, dtype=np.float32)
-        if last is None or differing is None:
-            last = differing = luma
-        changed = _changed(luma, differing, thresholds.video_change_min)
-        rows.append((float(np.percentile(luma, 99.9)), changed, *_steps(luma, last)))
-        last, differing = luma, luma if changed else differing
-    brightest, changes, luma_steps, histogram_steps = np.array(rows, dtype=np.float32).T
-    return Film(
-        ref.duration_s, ref.width_px, ref.height_px, ref.byte_count, brightest, changes, luma_steps, histogram_steps
-    )
+        if self._last is None or self._differing is None:
+            self._last = self._differing = luma
+        changed = _changed(luma, self._differing, self._change_min)
+        self._rows.append((float(np.percentile(luma, 99.9)), changed, *_steps(luma, self._last)))
+        self._last, self._differing = luma, luma if changed else self._differing
+
+    def film(self, ref: MediaRef) -> Film:
+        """What was watched, of the video that the reference names."""
+        assert ref.duration_s is not None
+        assert ref.width_px is not None
+        assert ref.height_px is not None
+        brightest, changes, luma_steps, histogram_steps = np.array(self._rows, dtype=np.float32).T
+        return Film(
+            ref.duration_s, ref.width_px, ref.height_px, ref.byte_count, brightest, changes, luma_steps, histogram_steps
+        )
 
 
 def view_of(copy: bytes, ref: MediaRef, limits: MediaLimits, thresholds: Thresholds) -> View:

@@ -3,26 +3,23 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from sqlmodel import Session, col, select
 
 from core.content import MediaRef
 from core.executor import map_units
-from core.grading import FailedOutcome, Failure, FailureKind, Outcome
-from core.media.errors import MediaError
+from core.grading import Outcome
 from core.media.guard import Guard
-from core.media.limits import MediaLimits
 from core.progress import progress
 from core.question import Question
 from curation.filters.catalogue import Judgement
+from curation.filters.language import is_wanted
 from curation.filters.thresholds import DEFAULT_THRESHOLDS
-from curation.judge import judge_copy
+from curation.judge import Looker
 from curation.questions.scores import NoScores, Scores, pool_scores
 from curation.questions.sets import find_set, iter_questions
 from curation.questions.supplement import Candidate, Target, combination
 from curation.tagging.tags import FREE, tags_of
-from warehouse.blobs import BlobStore, MissingBlob
 from warehouse.items import revisions_in
 from warehouse.tables import ItemRevision, ItemState, Material, PublicQuestion, RevisionMedia
 from warehouse.workspace import Workspace
@@ -59,20 +56,27 @@ def read_candidates(workspace: Workspace, wanted: Wanted) -> tuple[list[Candidat
     Raises:
         UnknownName: There is no such set, or no such pool.
     """
+    languages = workspace.project.settings.languages
+    read: list[tuple[Candidate, tuple[tuple[str, str], ...]]] = []
+    refs: dict[str, MediaRef] = {}
     with workspace.database.reading() as session:
-        rows = [row for name in wanted.sets or [None] for row in iter_questions(session, name)]
-        asked = set(session.exec(select(ItemRevision.content_hash)))
-    problems = _repeated(rows, asked)
-    languages = set(workspace.project.settings.languages)
-    media = _judged_media(workspace, [row.as_question() for row, _ in rows])
-    candidates = []
-    for row, set_name in rows:
-        question = row.as_question()
-        found = [problems[row.id]] if row.id in problems else []
-        if languages and question.language.partition("-")[0] not in languages:
-            found.append(f"in {question.language}, which the project does not take")
-        found += [f"{part.name}: {why}" for part in question.media if (why := media.get(part.media.sha256))]
-        candidates.append(replace(_candidate(row, set_name, question, wanted), problems=tuple(found)))
+        asked = dict.fromkeys(session.exec(select(ItemRevision.content_hash)), "asked in the project already")
+        # Row by row: of hundreds of thousands of questions nothing is kept but what the rules look at.
+        for name in dict.fromkeys(wanted.sets) or [None]:
+            for row, set_name in iter_questions(session, name):
+                question = row.as_question()
+                problems = [asked[row.content_hash]] if row.content_hash in asked else []
+                asked.setdefault(row.content_hash, f"the same question as {set_name} {row.qid}")
+                if languages and not is_wanted(question.language, languages):
+                    problems.append(f"in {question.language}, which the project does not take")
+                one = replace(_candidate(row, set_name, question, wanted), problems=tuple(problems))
+                read.append((one, tuple((part.name, part.media.sha256) for part in question.media)))
+                refs |= {part.media.sha256: part.media for part in question.media}
+    bad = _judged_media(workspace, refs)
+    candidates = [
+        replace(one, problems=(*one.problems, *(f"{name}: {bad[sha256]}" for name, sha256 in media if sha256 in bad)))
+        for one, media in read
+    ]
     return candidates, _scores(workspace, wanted.pool, candidates) if wanted.pool else {}
 
 
@@ -104,26 +108,12 @@ def _candidate(row: PublicQuestion, set_name: str, question: Question, wanted: W
     )
 
 
-def _repeated(rows: Sequence[tuple[PublicQuestion, str]], asked: set[str]) -> dict[str, str]:
-    first: dict[str, str] = {}
-    found: dict[str, str] = {}
-    for row, set_name in rows:
-        if row.content_hash in asked:
-            found[row.id] = "asked in the project already"
-        elif row.content_hash in first:
-            found[row.id] = f"the same question as {first[row.content_hash]}"
-        else:
-            first[row.content_hash] = f"{set_name} {row.qid}"
-    return found
-
-
-def _judged_media(workspace: Workspace, questions: Sequence[Question]) -> dict[str, str]:
+def _judged_media(workspace: Workspace, refs: Mapping[str, MediaRef]) -> dict[str, str]:
     """By sha256, what the filters hold against a medium."""
-    refs = {part.media.sha256: part.media for question in questions for part in question.media}
     limits = workspace.project.media_limits
     found: dict[str, str] = {}
     with Guard(workspace.project.workers, limits) as guard, progress("Looking at media", len(refs)) as ticker:
-        look = partial(_look, guard=guard, blobs=workspace.blobs, limits=limits)
+        look = Looker(guard, workspace.blobs, limits, DEFAULT_THRESHOLDS)
         for ref, outcome in map_units(look, refs.values(), backend="threads", workers=workspace.project.workers):
             if (why := _problem(outcome)) is not None:
                 found[ref.sha256] = why
@@ -131,16 +121,9 @@ def _judged_media(workspace: Workspace, questions: Sequence[Question]) -> dict[s
     return found
 
 
-def _look(ref: MediaRef, guard: Guard, blobs: BlobStore, limits: MediaLimits) -> Judgement:
-    try:
-        return guard.run(judge_copy, blobs.get(ref.sha256), ref, limits, DEFAULT_THRESHOLDS)
-    except (MediaError, MissingBlob) as error:
-        raise FailedOutcome(Failure(kind=FailureKind.BAD_INPUT, message=str(error))) from error
-
-
 def _problem(outcome: Outcome[Judgement]) -> str | None:
     if outcome.failure is not None:
-        return outcome.failure.message.strip().splitlines()[-1]
+        return outcome.failure.last_line
     drop = outcome.unwrap().drop
     return None if drop is None else f"{drop.reason}: {drop.measure}"
 

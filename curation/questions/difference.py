@@ -17,6 +17,7 @@ from curation.contamination.texts import CHARACTERS_SPAN, Document, Token, is_ch
 
 WORDS_RUN = 13
 """So many words in a row are taken over (Brown et al. 2020, appendix C); of characters, `CHARACTERS_SPAN`."""
+LIMIT = WORDS_RUN * CHARACTERS_SPAN
 COVERAGE_MAX = 0.6
 """Share of the private text that may lie in stretches of five and more tokens of the public one."""
 SAYING = 3.0
@@ -24,8 +25,17 @@ SAYING = 3.0
 _STRETCH = 5
 PROOF_VERSION = "1"
 
-Near = Callable[[MediaRef, MediaRef], float | None]
-"""The distance of two media of one modality when they show or sound the same, None when they do not."""
+
+@dataclass(frozen=True)
+class Nearness:
+    """Whether two media of one modality were compared, and their distance when they show or sound the same."""
+
+    compared: bool
+    distance: float | None = None
+
+
+Near = Callable[[MediaRef, MediaRef], Nearness]
+"""Compares two media of one modality."""
 
 
 @dataclass(frozen=True)
@@ -124,20 +134,19 @@ def _other_media(private: Question, public: Question, near: Near) -> Check:
         for other in public.media
         if one.media.modality == other.media.modality
     ]
-    found = {
-        f"{name} = {other_name}": round(distance, 4)
-        for name, other_name, ours, original in pairs
-        if (distance := near(ours, original)) is not None
-    }
-    told = ", ".join(found)
-    return Check(
-        "other_media",
-        not found,
-        found,
-        "no near pair",
-        f"shows the same as the public question ({told})" if found else f"{len(pairs)} pairs of media, none near",
-        f"与公开题的素材内容相同（{told}）" if found else f"比较了 {len(pairs)} 对素材，没有相近的",
-    )
+    compared = {f"{name} = {other}": near(ours, original) for name, other, ours, original in pairs}
+    found = {names: round(one.distance, 4) for names, one in compared.items() if one.distance is not None}
+    unknown = sorted(names for names, one in compared.items() if not one.compared)
+    if found:
+        told = ", ".join(found)
+        said = f"shows the same as the public question ({told})", f"与公开题的素材内容相同（{told}）"
+    elif unknown:
+        told = ", ".join(unknown)
+        said = f"nothing to compare in {told}: one tone, or silence", f"{told} 没有可比较的内容（单色或静音）"
+    else:
+        said = f"{len(pairs)} pairs of media, none near", f"比较了 {len(pairs)} 对素材，没有相近的"
+    passed = False if found else None if unknown else True
+    return Check("other_media", passed, found, "no near pair", *said)
 
 
 def _other_words(ours: Document, original: Document) -> Check:
@@ -146,7 +155,7 @@ def _other_words(ours: Document, original: Document) -> Check:
     longest = max(telling, key=_length, default=[])
     shared = [token for run in matched for token in run]
     coverage = len(shared) / len(ours.tokens) if _says(ours, shared) else 0.0
-    passed = _length(longest) < 1.0 and coverage <= COVERAGE_MAX
+    passed = _length(longest) < LIMIT and coverage <= COVERAGE_MAX
     words = "".join(_text(ours, longest)) if longest else ""
     return Check(
         "other_words",
@@ -190,9 +199,9 @@ def _says(document: Document, tokens: Iterable[Token]) -> bool:
     return document.weight(token.position for token in tokens) >= SAYING
 
 
-def _length(run: Iterable[Token]) -> float:
-    """How long a run is, 1 at the limit: 13 words or 8 characters, mixed ones in proportion."""
-    return sum(1 / CHARACTERS_SPAN if is_character(token.text) else 1 / WORDS_RUN for token in run)
+def _length(run: Iterable[Token]) -> int:
+    """How long a run is, `LIMIT` for 13 words or 8 characters, mixed ones in proportion: whole numbers add exactly."""
+    return sum(WORDS_RUN if is_character(token.text) else CHARACTERS_SPAN for token in run)
 
 
 def _text(document: Document, run: Sequence[Token]) -> list[str]:

@@ -50,6 +50,7 @@ def write_item_folder(
         raise FolderInUse(f"{folder} holds files already; name a new or an empty folder")
     (folder / MEDIA).mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
+    names: set[str] = set()
     sources: dict[str, tuple[str, str | None]] = {}
     for set_name, qid, question in questions:
         files = {part.name: f"{MEDIA}/{_file_name(part.media)}" for part in question.media}
@@ -57,7 +58,11 @@ def write_item_folder(
             if files[part.name] not in sources:
                 write_atomically(folder / files[part.name], blobs.get(part.media.sha256))
             sources.setdefault(files[part.name], (set_name, licences.get(set_name)))
-        lines.append(json.dumps(_document(item_name(set_name, qid), question, files), ensure_ascii=False))
+        name = item_name(set_name, qid)
+        if name in names:  # ids that differ in other characters than names may have, or at their ends
+            name = f"{name[: _NAME_CHARACTERS_MAX - 13]}-{question.content_hash[:12]}"
+        names.add(name)
+        lines.append(json.dumps(_document(name, question, files), ensure_ascii=False))
     write_atomically(folder / ITEMS, "".join(f"{line}\n" for line in lines).encode())
     _write_manifest(folder / MANIFEST, sources)
     return len(lines)

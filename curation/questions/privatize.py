@@ -13,6 +13,7 @@ from sqlmodel import Session, col, or_, select
 from core.errors import InterplayError, UnknownName
 from core.ids import Clock, utc_now
 from core.taxonomy import load_taxonomy
+from curation.materials import chunked
 from warehouse import events
 from warehouse.items import current_revision
 from warehouse.tables import Item, ItemState, Privatization, PrivatizationState, PublicQuestion
@@ -83,10 +84,10 @@ def open_tasks(
         rights: By `qid`, the share of models that are right, where a set says no difficulty.
         clock: For the rows' times.
     """
-    ids = [question.id for question in questions]
-    known = set(
-        session.exec(select(Privatization.public_question_id).where(col(Privatization.public_question_id).in_(ids)))
-    )
+    known: set[str] = set()
+    for ids in chunked(question.id for question in questions):
+        held = select(Privatization.public_question_id).where(col(Privatization.public_question_id).in_(ids))
+        known |= set(session.exec(held))
     taxonomy = load_taxonomy()
     made = []
     for question in questions:
@@ -157,6 +158,8 @@ def link_item(session: Session, view: TaskView, item: Item, by: str, clock: Cloc
         StalePrivatization: The task was changed meanwhile.
     """
     task = _locked(session, view.task)
+    # Or two tasks could be answered by one item at the same moment.
+    session.get(Item, item.id, with_for_update=True)
     if task.state == PrivatizationState.GIVEN_UP:
         raise ImpossiblePrivatization(f"privatization {task.id} was given up; open it again first")
     if item.state in (ItemState.REJECTED, ItemState.RETIRED):

@@ -2,6 +2,7 @@
 
 import getpass
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from textwrap import wrap
 from typing import Annotated, Any
@@ -23,7 +24,7 @@ from curation.questions.privatize import (
 from curation.questions.proving import prove_tasks
 from curation.questions.scores import Scores, item_scores, pool_scores
 from curation.questions.sets import find_question, find_set, iter_questions
-from curation.questions.telling_apart import BeforeAfter, Interval, Spread, before_after
+from curation.questions.telling_apart import BeforeAfter, Spread, before_after
 from curation.questions.telling_plot import telling_figure
 from warehouse.blobs import write_atomically
 from warehouse.command_line import JsonOption, ProjectOption, show, show_table
@@ -65,10 +66,10 @@ def open_command(
         raise typer.BadParameter("name questions, or a --set")
     with open_workspace(project) as workspace:
         with workspace.database.reading() as session:
-            chosen = _chosen(session, questions or [], of_set)
+            chosen = _chosen(session, questions or [], of_set, limit)
         rights = _rights(workspace, pool, of_set, chosen)
         with workspace.database.session() as session:
-            made, known = open_tasks(session, chosen[:limit], by or getpass.getuser(), rights)
+            made, known = open_tasks(session, chosen, by or getpass.getuser(), rights)
     document = {"opened": [task.id for task in made], "known": known}
     show(document, [f"opened {len(made)}, {known} had a task already"], as_json)
 
@@ -228,10 +229,10 @@ def _both(workspace: Workspace, of_set: str, pool: str) -> tuple[Scores, Scores,
     return before, item_scores(workspace, [view.item.name for view in proven if view.item]), len(proven)
 
 
-def _chosen(session: Session, questions: list[str], of_set: str | None) -> list[PublicQuestion]:
+def _chosen(session: Session, questions: list[str], of_set: str | None, limit: int | None) -> list[PublicQuestion]:
     if of_set is not None:
-        return [question for question, _ in iter_questions(session, of_set)]
-    return [find_question(session, one)[0] for one in questions]
+        return [question for question, _ in islice(iter_questions(session, of_set), limit)]
+    return [find_question(session, one)[0] for one in questions[:limit]]
 
 
 def _rights(
@@ -310,15 +311,11 @@ def _report_lines(found: BeforeAfter, pairs: int, plot: Path | None) -> list[str
     lines = [f"{pairs} proven pairs, {len(found.before.models)} models"]
     for name, spread in (("before", found.before), ("after", found.after)):
         lines.append(
-            f"{name}: deviation {_said(spread.deviation)}, median gap {_said(spread.median_gap)}, smallest "
+            f"{name}: deviation {spread.deviation.told(4)}, median gap {spread.median_gap.told(4)}, smallest "
             f"{spread.smallest_gap:.4f}, neighbours told apart {spread.told_apart} of {len(spread.gaps)}"
         )
         lines += [f"  {mean:.4f}  {model}" for model, mean in zip(spread.models, spread.means, strict=True)]
     told = {"better": "better", "worse": "worse", "open": "not shown to be better or worse"}
-    lines.append(f"change of the deviation {_said(found.deviation_change)}: told apart {told[found.verdict]}")
+    lines.append(f"change of the deviation {found.deviation_change.told(4)}: told apart {told[found.verdict]}")
     lines += [f"left out, scored on one side only: {', '.join(found.left_out)}"] if found.left_out else []
     return [*lines, f"wrote {plot}"] if plot else lines
-
-
-def _said(interval: Interval) -> str:
-    return f"{interval.value:.4f} ({interval.low:.4f} to {interval.high:.4f})"

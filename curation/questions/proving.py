@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
 from sqlmodel import Session, select
 
 from core.content import MediaRef, Modality
@@ -12,10 +13,10 @@ from core.ids import Clock, utc_now
 from core.media.guard import Guard
 from core.media.limits import MediaLimits
 from core.progress import progress
-from curation.dedupe.compare import near_pictures, near_sequences
+from curation.dedupe.link import near_on
 from curation.dedupe.look import looks_of
-from curation.dedupe.looks import METHOD_OF_MODALITY
-from curation.questions.difference import Near, Proof, prove
+from curation.dedupe.shelf import shelved
+from curation.questions.difference import Near, Nearness, Proof, prove
 from curation.questions.privatize import ImpossiblePrivatization, TaskView, store_proof
 from curation.questions.sets import ROWS_AT_ONCE
 from warehouse.items import current_revision
@@ -34,7 +35,7 @@ class _Looker:
     def near(self) -> Near:
         """Compares two media by what they show."""
         look: Callable[[MediaRef], Any] = cache(self._look)
-        return lambda ours, theirs: _distance(ours.modality, look(ours), look(theirs))
+        return lambda ours, theirs: _nearness(ours.modality, look(ours), look(theirs))
 
     def _look(self, ref: MediaRef) -> Any:
         return self.guard.run(looks_of, ref.modality, self.workspace.blobs.get(ref.sha256), self.limits)
@@ -51,7 +52,9 @@ def prove_tasks(
         MissingBlob, DamagedBlob, MediaError: A medium cannot be read.
     """
     for view in views:
-        if view.item is None or view.stands == "given_up":
+        if view.stands == "given_up":
+            raise ImpossiblePrivatization(f"privatization {view.task.id} was given up; reopen it first")
+        if view.item is None:
             raise ImpossiblePrivatization(f"privatization {view.task.id} has no item to prove; link one first")
     if not views:
         return
@@ -70,12 +73,12 @@ def prove_tasks(
             ticker.advance()
 
 
-def _distance(modality: Modality, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> float | None:
-    method = METHOD_OF_MODALITY[modality]
-    if ours[method] is None or theirs[method] is None:
-        return None
-    compare = near_pictures if modality == Modality.IMAGE else near_sequences
-    return compare([ours[method]], [theirs[method]]).get((0, 0))
+def _nearness(modality: Modality, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Nearness:
+    shelf = shelved(modality, [("0", "", ours), ("1", "", theirs)])
+    if not shelf.row_counts.all():
+        return Nearness(compared=False)
+    found = near_on(shelf, np.array([True, False]), modality).get((0, 1))
+    return Nearness(compared=True, distance=None if found is None else found.distance)
 
 
 def _public_media(session: Session, wanted: set[str]) -> dict[str, list[str]]:

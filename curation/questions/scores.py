@@ -11,6 +11,7 @@ from sqlmodel import col, select
 
 from core.condition import FULL
 from core.errors import InterplayError, UnknownName
+from curation.materials import chunked
 from evaluation.report.build import build_report
 from evaluation.report.items import item_facts
 from warehouse.analytics import analysis
@@ -76,7 +77,11 @@ def item_scores(workspace: Workspace, names: Sequence[str]) -> Scores:
         NoScores: No model's answer to any of them was graded.
     """
     with workspace.database.reading() as session:
-        items = {item.name: item for item in session.exec(select(Item).where(col(Item.name).in_(names)))}
+        items = {
+            item.name: item
+            for some in chunked(names)
+            for item in session.exec(select(Item).where(col(Item.name).in_(some)))
+        }
         revisions = [item.current_revision_id for item in items.values() if item.current_revision_id]
         asked = item_facts(session, revisions)
     report = build_report(workspace.facts, "scores", asked, with_tables=False)

@@ -3,7 +3,7 @@
 Quality and discrimination drop candidates; comprehensiveness and diversity choose among those that are left.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +17,8 @@ Cell = tuple[str, str]
 """Task type, and the combination of modalities, as 'audio+image'."""
 
 CHANCE_ERRORS = 2.0
+SPREAD_MIN = 0.02
+"""Models whose true means differ by less than this standard deviation are not told apart."""
 FEWEST_SCORES = 10
 """A subset with fewer scored questions says nothing of how it tells models apart."""
 
@@ -170,19 +172,26 @@ def judge_subset(subset: str, points: Values, chance: float | None) -> SubsetVer
     """Whether a subset tells models apart.
 
     The variance of the models' means is that of their abilities and that of the questions drawn; the second is taken
-    off. Paired: what all models share of a question's difficulty moves them together and is no noise here.
+    off. Paired: what all models share of a question's difficulty moves them together and is no noise here; so
+    questions with one score alone do not count, and neither do models with fewer than two scores.
+
+    The noise is the residual mean square of models by questions, with (models - 1)(questions - 1) degrees of freedom
+    where all scores are there (two-way analysis of variance; Brennan, Generalizability Theory, 2001, section 2.1).
 
     Args:
         subset: Its name.
         points: Shape (models, questions), NaN where there is no score.
         chance: What guessing gets.
     """
+    points = _paired(points)
     models, questions = points.shape
     if models < 2 or questions < FEWEST_SCORES:
         why = f"not judged: {models} models on {questions} questions"
         return SubsetVerdict(subset, questions, models, None, None, True, why)
     means = np.nanmean(points, axis=1)
-    centred = points - np.nanmean(points, axis=0)
+    shared = (~np.isnan(points)).sum(axis=0)
+    # What is left of a question when its mean is taken off varies less than the scores do, by this much.
+    centred = (points - np.nanmean(points, axis=0)) * np.sqrt(shared / (shared - 1))
     counts = (~np.isnan(points)).sum(axis=1)
     noise = float(np.mean(np.nanvar(centred, axis=1, ddof=1) / counts))
     variance = float(np.var(means, ddof=1)) - noise
@@ -193,12 +202,40 @@ def judge_subset(subset: str, points: Values, chance: float | None) -> SubsetVer
         if best <= chance + CHANCE_ERRORS * error:
             why = f"too hard: the best of {models} models has {best:.3f}, guessing {chance:.3f}"
             return SubsetVerdict(subset, questions, models, best, spread, False, why)
-    if variance <= 0:
-        why = f"the means of {models} models differ no more than those of random questions would"
+    most = _most_spread(variance + noise, noise, models, questions)
+    if most < SPREAD_MIN:
+        why = f"flat: with 95% confidence the means of {models} models differ by less than {most:.3f}"
         return SubsetVerdict(subset, questions, models, best, spread, False, why)
     return SubsetVerdict(
         subset, questions, models, best, spread, True, f"means differ by {spread:.3f} (noise taken off)"
     )
+
+
+def _most_spread(between: float, noise: float, models: int, questions: int) -> float:
+    """The upper 95% bound of the models' true spread.
+
+    The mean squares of models and of the residual have the ratio F of (models - 1) and (models - 1)(questions - 1)
+    degrees of freedom, times 1 + questions * spread^2 / residual (Searle, Casella and McCulloch, Variance Components,
+    1992, section 3.6).
+    """
+    from scipy.stats import f
+
+    if noise <= 0:
+        return float(np.sqrt(max(0.0, between)))
+    ratio = between / noise
+    low = float(f.ppf(0.05, models - 1, (models - 1) * (questions - 1)))
+    return float(np.sqrt(max(0.0, noise * (ratio / low - 1))))
+
+
+def _paired(points: Values) -> Values:
+    """The models with at least two scores on the questions with at least two."""
+    while points.size:
+        held = ~np.isnan(points)
+        models, questions = held.sum(axis=1) > 1, held.sum(axis=0) > 1
+        if models.all() and questions.all():
+            break
+        points = points[models][:, questions]
+    return points
 
 
 def _judged(sound: Sequence[Candidate], scores: Mapping[str, Scores]) -> list[SubsetVerdict]:
@@ -227,39 +264,41 @@ class _Cover:
             {name: 0 for one in ready for name in one.material_types} | dict(target.material_types)
         )
         self.chosen: list[Choice] = []
-        self._ready = list(ready)
+        self._ready = {one.id: one for one in ready}
 
     def fill(self, floor: int, size: int) -> None:
         """Comprehensiveness."""
-        by_cell: dict[Cell, list[Candidate]] = {}
-        for one in self._ready:
-            by_cell.setdefault(one.cell, []).append(one)
+        # By cell and types of material, for among hundreds of thousands of candidates few differ in both.
+        alike: dict[Cell, dict[frozenset[str], deque[tuple[int, Candidate]]]] = {}
+        for place, one in enumerate(self._ready.values()):
+            alike.setdefault(one.cell, {}).setdefault(one.material_types, deque()).append((place, one))
         while len(self.chosen) < size:
-            lacking = [cell for cell, left in by_cell.items() if left and self.cells[cell] < floor]
+            lacking = [cell for cell, left in alike.items() if left and self.cells[cell] < floor]
             if not lacking:
                 return
             cell = min(lacking, key=lambda cell: (self.cells[cell], cell))
-            best = min(by_cell[cell], key=self._covered)
-            by_cell[cell].remove(best)
+            left = alike[cell]
+            types = min(left, key=lambda types: (self._covered(types), left[types][0][0]))
+            _, best = left[types].popleft()
+            if not left[types]:
+                del left[types]
             self._take(best, "comprehensiveness", f"{cell[0]} with {cell[1]} had {self.cells[cell]} of {floor}")
 
     def diversify(self, size: int) -> None:
         """Diversity."""
-        for one in list(self._ready):
+        for one in list(self._ready.values()):
             fresh = sorted(name for name in one.material_types if not self.types[name])
             if len(self.chosen) >= size:
                 return
             if fresh:
                 self._take(one, "diversity", f"nothing showed {', '.join(fresh)}")
 
-    def _covered(self, candidate: Candidate) -> float:
-        """How often the types of its material are shown, on average; what tells none counts as shown most."""
-        if not candidate.material_types:
-            return float("inf")
-        return float(np.mean([self.types[name] for name in candidate.material_types]))
+    def _covered(self, types: frozenset[str]) -> float:
+        """How often types of material are shown, on average; what tells none counts as shown most."""
+        return sum(self.types[name] for name in types) / len(types) if types else float("inf")
 
     def _take(self, candidate: Candidate, rule: str, why: str) -> None:
-        self._ready.remove(candidate)
+        del self._ready[candidate.id]
         self.chosen.append(Choice(candidate, rule, why))
         self.cells[candidate.cell] += 1
         self.types.update(candidate.material_types)

@@ -29,6 +29,10 @@ class Interval:
     low: float
     high: float
 
+    def told(self, decimals: int) -> str:
+        """As people read it: '0.123 (0.100 to 0.150)'."""
+        return f"{self.value:.{decimals}f} ({self.low:.{decimals}f} to {self.high:.{decimals}f})"
+
 
 @dataclass(frozen=True)
 class Spread:

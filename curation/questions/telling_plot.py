@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from core.taxonomy import Language
-from curation.questions.telling_apart import BeforeAfter, Interval
+from curation.questions.telling_apart import BeforeAfter
 from evaluation.svg import as_svg, drawing, short_name
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def telling_figure(found: BeforeAfter, language: Language = "en") -> bytes:
         axes.set_xticks([0, 1], [words["before"], words["after"]])
         axes.set_ylabel(words["points"])
         axes.spines[["top", "right"]].set_visible(False)
-        told = words["told"].format(before=_said(found.before.deviation), after=_said(found.after.deviation))
+        told = words["told"].format(before=found.before.deviation.told(3), after=found.after.deviation.told(3))
         axes.set_title(told, fontsize=10, loc="left")
         return as_svg(figure)
 
@@ -68,7 +68,3 @@ def _name(axes: "Axes", found: BeforeAfter) -> None:
             fontsize=8,
             arrowprops={"arrowstyle": "-", "color": "#c8ccd1", "linewidth": 0.5},
         )
-
-
-def _said(interval: Interval) -> str:
-    return f"{interval.value:.3f} ({interval.low:.3f}-{interval.high:.3f})"

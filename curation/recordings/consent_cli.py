@@ -25,6 +25,8 @@ from warehouse.consents import Scope
 from warehouse.tables import Consent, ConsentText
 from warehouse.workspace import open_workspace
 
+UNFINISHED = 1
+
 app = typer.Typer(no_args_is_help=True, help="Note who agreed to what, and take it back.", rich_markup_mode=None)
 
 
@@ -123,11 +125,15 @@ def withdraw_command(
 ) -> None:
     """Take back all that was given under a consent: for good. Stopped half-way, the same command goes on.
 
+    Exit code 1 when something is left to do, because others were at work.
+
     Example: interplay consent withdraw 01998c0e-5b1f-7a60-8d39-3f2c4ad0b9e7 --reason "asked by mail" --dry-run
     """
     with open_workspace(project) as workspace:
         report = withdraw(workspace, consent, reason, by or getpass.getuser(), dry_run=dry_run)
     show(asdict(report), _withdrawal_lines(report), as_json)
+    if report.unfinished:
+        raise typer.Exit(UNFINISHED)
 
 
 def _withdrawal_lines(report: WithdrawalReport) -> list[str]:
@@ -143,6 +149,7 @@ def _withdrawal_lines(report: WithdrawalReport) -> list[str]:
     lines += [f"game pack {name}: make it again" for name in touched["packs"]]
     lines += [f"subset {name}: select it again" for name in touched["subsets"]]
     lines += [f"look at material {sha256}: it shows or sounds the same" for sha256 in touched["look_alikes"]]
+    lines += [f"not finished: {why}; give the same command again" for why in report.unfinished]
     return [*lines, _last_line(report)]
 
 

@@ -14,10 +14,13 @@ from sqlmodel import Session, col, select
 
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
+from curation.dedupe.link import looks_cache
+from curation.ingest import COMMAND as INGEST
+from curation.materials import chunked
 from curation.recordings.agreements import get_consent
 from curation.recordings.survey import Survey, survey
 from warehouse import events
-from warehouse.forgetting import forget_words, remove_facts
+from warehouse.forgetting import blank_events, blank_runs, forget_words, remove_facts
 from warehouse.lifecycle import Action, Advance, advance, lock_item
 from warehouse.runs import open_run
 from warehouse.tables import (
@@ -27,6 +30,7 @@ from warehouse.tables import (
     Contributor,
     GoldItem,
     Material,
+    MaterialSource,
     MaterialState,
     Recording,
 )
@@ -35,6 +39,7 @@ from warehouse.workspace import Workspace
 COMMAND = "consent withdraw"
 REASON = "withdrawn"
 """Code with which items are retired or returned."""
+_ERASED = "erase"
 
 
 class WithdrawalReasonMissing(InterplayError):
@@ -56,6 +61,7 @@ class WithdrawalReport:
         gold: Gold questions that are out of use.
         blobs: Files deleted from the stores, small pictures included.
         facts: Facts deleted, by kind.
+        unfinished: What could not be done while others were at work, in words; the same call again does it.
     """
 
     consent_id: str
@@ -68,6 +74,7 @@ class WithdrawalReport:
     gold: int = 0
     blobs: int = 0
     facts: dict[str, int] = field(default_factory=dict)
+    unfinished: list[str] = field(default_factory=list)
 
     @property
     def erased(self) -> dict[str, Any]:
@@ -95,14 +102,14 @@ def withdraw(
     with open_run(workspace.database, COMMAND, {"consent": consent_id, "by": actor}, clock=clock) as run:
         with workspace.database.session() as session:
             report, found = _withdraw_rows(session, consent_id, reason, actor, clock)
+            is_done = any(one.action == _ERASED for one in events.history(session, "consent", consent_id))
         report.blobs = sum(_erase(workspace, sha256) for sha256 in sorted(found.hashes))
-        report.facts = _erase_facts(workspace, found)
-        if report.now or report.blobs or report.facts:
-            # It holds words and vectors of the library, and is made again by the next search.
-            shutil.rmtree(workspace.project.search_folder, ignore_errors=True)
-        if report.blobs or report.facts:
-            with workspace.database.session() as session:
-                events.record(session, actor, "consent", consent_id, "erase", clock, **report.erased)
+        _erase_facts(workspace, found, report)
+        if not is_done or report.blobs or report.facts or report.forgotten:
+            _erase_traces(workspace, report)
+            if not report.unfinished:
+                with workspace.database.session() as session:
+                    events.record(session, actor, "consent", consent_id, _ERASED, clock, **report.erased)
         run.summary = {"now": report.now, "materials": len(found.materials), **report.erased}
     return report
 
@@ -120,6 +127,7 @@ def _withdraw_rows(
     report = _report(consent, found, now, dry_run=False)
     for recording in found.recordings:
         _forget_recording(session, recording, actor, clock)
+    blank_runs(session, INGEST, _origins(session, found))
     for material in found.materials:
         for table, count in _withdraw_material(session, material, consent, actor, clock).items():
             report.forgotten[table] = report.forgotten.get(table, 0) + count
@@ -140,12 +148,20 @@ def _report(consent: Consent, found: Survey, now: bool, dry_run: bool) -> Withdr
 
 
 def _forget_recording(session: Session, recording: Recording, actor: str, clock: Clock) -> None:
-    """What was heard in it, and what it was recorded with; that there was one stays."""
+    """What was heard in it and said of it, and what it was recorded with; that there was one stays."""
     if recording.accepted is None:
-        recording.accepted, recording.decided_by = False, actor
-        recording.decided_at, recording.decided_why = clock(), REASON
+        recording.accepted, recording.decided_by, recording.decided_at = False, actor, clock()
+    recording.decided_why = REASON
     recording.checks, recording.device, recording.dialect = {}, None, None
     session.add(recording)
+    blank_events(session, "recording", recording.id)
+
+
+def _origins(session: Session, found: Survey) -> set[str]:
+    origins: set[str] = set()
+    for ids in chunked([material.id for material in found.materials]):
+        origins |= set(session.exec(select(MaterialSource.origin).where(col(MaterialSource.material_id).in_(ids))))
+    return origins
 
 
 def _withdraw_material(
@@ -207,11 +223,22 @@ def _small_pictures(workspace: Workspace, sha256: str) -> Iterator[Path]:
     return workspace.project.thumbnail_folder.glob(f"{sha256[:2]}/{sha256}.*")
 
 
-def _erase_facts(workspace: Workspace, found: Survey) -> dict[str, int]:
+def _erase_facts(workspace: Workspace, found: Survey, report: WithdrawalReport) -> None:
     """Embeddings of the media, and what models answered when they were asked to write them down."""
-    asked_of = {material.id for material in found.materials}
-    counts = {
-        "embedding": remove_facts(workspace.facts, "embedding", "subject", found.hashes),
-        "response": remove_facts(workspace.facts, "response", "item_name", asked_of),
+    named = {
+        "embedding": ("subject", found.hashes),
+        "response": ("item_name", {material.id for material in found.materials}),
     }
-    return {kind: count for kind, count in counts.items() if count}
+    for kind, (column, values) in named.items():
+        if values and workspace.facts.is_written(kind):
+            report.unfinished.append(f"another command writes facts ({kind})")
+        if count := remove_facts(workspace.facts, kind, column, values):
+            report.facts[kind] = count
+
+
+def _erase_traces(workspace: Workspace, report: WithdrawalReport) -> None:
+    """What is made again from the rows when it is needed, and what SQLite keeps of rows that are gone."""
+    for folder in (workspace.project.search_folder, looks_cache(workspace.project)):
+        shutil.rmtree(folder, ignore_errors=True)
+    if (why := workspace.database.scrub()) is not None:
+        report.unfinished.append(f"deleted words can still be read: {why}")

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from core.content import Modality
-from curation.embedding import Embedder, clip_embedder, text_embedder
+from core.errors import InterplayError, MissingExtra
+from curation.embedding import CLIP, TEXT, Embedder, ModelOutOfReach, clip_embedder, text_embedder
 from curation.materials import find_material
 from curation.search.search import Found, Hit, Query, facet_counts, open_picture, search
 from curation.tagging.tags import Tag
@@ -73,9 +74,22 @@ def search_command(
 
 
 def _embedders(workspace: Workspace, query: Query) -> list[Embedder]:
+    """Those that can be had: without one of the two its vectors alone are not compared, and that is said."""
     if not (query.meaning or query.picture is not None or query.like):
         return []
-    return [clip_embedder(workspace.project), text_embedder(workspace.project)]
+    found: list[Embedder] = []
+    missing: list[InterplayError] = []
+    for kind, make in ((CLIP, clip_embedder), (TEXT, text_embedder)):
+        try:
+            embedder = make(workspace.project)
+            _ = embedder.fingerprint  # for which a hub may be asked
+            found.append(embedder)
+        except (ModelOutOfReach, MissingExtra) as error:
+            typer.echo(f"{kind} vectors are not compared: {error}", err=True)
+            missing.append(error)
+    if not found:
+        raise missing[0]
+    return found
 
 
 def _media_of(workspace: Workspace, name: str) -> str:

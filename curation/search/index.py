@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, col, func, or_, select
 
+from core.errors import InterplayError
 from core.progress import progress
+from curation.materials import chunked
 from curation.search.project import Doc, read_docs
 from curation.search.vectors import add_vectors, map_rows
 from curation.search.words import spaced
@@ -23,13 +25,13 @@ from warehouse.analytics import load_sql
 from warehouse.tables import Event, ItemRevision, Material, MaterialWork, RevisionMedia
 from warehouse.workspace import Workspace
 
-VERSION = "1"
+VERSION = "3"
 """Of the schema and of what is put into it; another version's index is made anew."""
 _FILE = "index.sqlite"
 _BUSY_S = 60.0
-_EVENTS_BACK = 200
-_BACK = timedelta(minutes=10)
-"""How far before the last mark changes are read again: on PostgreSQL a row can become visible after a later one."""
+_BACK = timedelta(minutes=1)
+"""How far before the last mark changes are read again on PostgreSQL, where a row can become visible after a later one:
+longer than any transaction. SQLite has one writer at a time."""
 _BATCH = 2_000
 
 
@@ -38,7 +40,12 @@ class Marks:
     """How far the index has followed the tables."""
 
     sequence: int
+    told_at: str
     worked_at: str
+
+
+class IndexBusy(InterplayError):
+    """Another process is writing the index, for longer than one waits."""
 
 
 class SearchIndex:
@@ -62,40 +69,54 @@ class SearchIndex:
         self.folder.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self.folder / _FILE, timeout=_BUSY_S, isolation_level=None)
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("BEGIN IMMEDIATE")
+            self._lock(connection)
             _make_current(connection)
             yield connection
             connection.execute("COMMIT")
         finally:
             connection.close()
 
+    def _lock(self, connection: sqlite3.Connection) -> None:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            raise IndexBusy(
+                f"another process is still making the index in {self.folder}; search again when it is done"
+            ) from error
+
     def refresh(self, workspace: Workspace) -> int:
-        """Follow the tables and facts; returns how many materials were read again."""
+        """Follow the tables and facts; returns how many materials were read again.
+
+        Raises:
+            IndexBusy: Another process has been doing so for a minute.
+        """
         with workspace.database.reading() as session:
-            now = _marks(session)
-            if self._marks() == now and not self._new_files(workspace):
+            if self._marks() == _marks(session) and not self._new_files(workspace):
                 return 0
-            with self._writing() as connection:
-                then = _held_marks(connection)
-                ids = _changed(session, then, now)
-                self._follow(connection, session, ids)
-                connection.executemany("INSERT OR REPLACE INTO mark VALUES (?, ?)", list(vars(now).items()))
-                grown = add_vectors(connection, self.folder, workspace.facts)
-                if ids or grown:
-                    map_rows(connection, self.folder)
+        # The tables are read under the lock: else what was seen of them before it could be older than the index.
+        with self._writing() as connection, workspace.database.reading() as session:
+            now = _marks(session)
+            ids = _changed(session, _held_marks(connection), now)
+            self._follow(connection, session, ids)
+            connection.executemany("INSERT OR REPLACE INTO mark VALUES (?, ?)", list(vars(now).items()))
+            grown = add_vectors(connection, self.folder, workspace.facts)
+            if ids or grown:
+                map_rows(connection)
         return len(ids)
 
     def space(self, connection: sqlite3.Connection, embedder: str) -> "Space | None":
         """The vectors of an embedder, None when there are none."""
-        query = "SELECT dimension, row_count, vectors_file, docs_file FROM space WHERE embedder = ?"
+        query = "SELECT dimension, row_count, vectors_file, docs FROM space WHERE embedder = ?"
         found = connection.execute(query, [embedder]).fetchone()
         if found is None or found[3] is None:
             return None
-        dimension, count, vectors_file, docs_file = found
+        dimension, count, vectors_file, docs = found
         shape = (count, dimension)
         vectors = np.memmap(self.folder / vectors_file, dtype=np.float32, mode="r", shape=shape)
-        return Space(vectors, np.load(self.folder / docs_file)[:count])
+        return Space(vectors, np.frombuffer(docs, dtype=np.int64))
 
     def embedders(self, connection: sqlite3.Connection) -> list[str]:
         """Whose vectors there are."""
@@ -153,13 +174,14 @@ def _held_marks(connection: sqlite3.Connection) -> Marks | None:
         return None  # it was never made
     if held.get("version") != VERSION or "sequence" not in held:
         return None
-    return Marks(held["sequence"], held["worked_at"])
+    return Marks(held["sequence"], held["told_at"], held["worked_at"])
 
 
 def _marks(session: Session) -> Marks:
-    sequence = session.exec(select(func.max(Event.sequence))).one()
+    sequence = session.exec(select(func.max(Event.sequence))).one() or 0
+    last = session.get(Event, sequence)
     worked_at = session.exec(select(func.max(MaterialWork.created_at))).one()
-    return Marks(sequence or 0, worked_at.isoformat() if worked_at else "")
+    return Marks(sequence, last.at.isoformat() if last else "", worked_at.isoformat() if worked_at else "")
 
 
 def _changed(session: Session, then: Marks | None, now: Marks) -> list[str]:
@@ -167,21 +189,26 @@ def _changed(session: Session, then: Marks | None, now: Marks) -> list[str]:
     if then is None:
         return list(session.exec(select(Material.id).order_by(col(Material.id))))
     found: set[str] = set()
+    back = _BACK if session.get_bind().dialect.name == "postgresql" else timedelta()
     if then.sequence != now.sequence:
-        found |= _told_of(session, then.sequence - _EVENTS_BACK)
+        found |= _told_of(session, then, back)
     if now.worked_at and then.worked_at != now.worked_at:
         query = select(MaterialWork.material_id)
         if then.worked_at:
-            query = query.where(MaterialWork.created_at > datetime.fromisoformat(then.worked_at) - _BACK)
+            # Several rows may have been written at one moment.
+            query = query.where(MaterialWork.created_at >= datetime.fromisoformat(then.worked_at) - back)
         found |= set(session.exec(query))
     return sorted(found)
 
 
-def _told_of(session: Session, after: int) -> set[str]:
-    """Materials that events after a sequence number speak of, or whose items they do."""
+def _told_of(session: Session, then: Marks, back: timedelta) -> set[str]:
+    """Materials that later events speak of, or whose items they do."""
     found: set[str] = set()
     items: set[str] = set()
-    query = select(Event.subject_kind, Event.subject_id, Event.detail).where(col(Event.sequence) > after)
+    is_later = col(Event.sequence) > then.sequence
+    if back and then.told_at:
+        is_later = or_(is_later, col(Event.at) > datetime.fromisoformat(then.told_at) - back)
+    query = select(Event.subject_kind, Event.subject_id, Event.detail).where(is_later)
     for kind, subject, detail in session.exec(query):
         if kind == "material":
             found.add(subject)
@@ -190,7 +217,9 @@ def _told_of(session: Session, after: int) -> set[str]:
         if told := detail.get("material_id"):
             found.add(told)
     shown = select(RevisionMedia.material_id).join(ItemRevision, col(ItemRevision.id) == col(RevisionMedia.revision_id))
-    return found | set(session.exec(shown.where(col(ItemRevision.item_id).in_(sorted(items)))))
+    for some in chunked(sorted(items)):
+        found |= set(session.exec(shown.where(col(ItemRevision.item_id).in_(some))))
+    return found
 
 
 def _put(connection: sqlite3.Connection, docs: Iterator[Doc]) -> None:

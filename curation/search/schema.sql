@@ -25,18 +25,20 @@ CREATE INDEX label_doc ON label (doc);
 
 CREATE VIRTUAL TABLE words USING fts5 (said, told, named, tokenize = 'porter unicode61 remove_diacritics 2');
 
--- One file of float32 rows for each embedder, and one of the doc that each row speaks of, or -1.
+-- One file of float32 rows for each embedder, which only grows. In `docs` the doc that each row speaks of or -1, int64.
 CREATE TABLE space (
     embedder TEXT PRIMARY KEY,
     dimension INTEGER NOT NULL,
     row_count INTEGER NOT NULL,
     vectors_file TEXT NOT NULL,
-    docs_file TEXT
-) WITHOUT ROWID;
+    docs BLOB
+);
+-- The latest vector of each subject, `recorded_at` in microseconds.
 CREATE TABLE vector (
     embedder TEXT NOT NULL,
     subject TEXT NOT NULL,
     row_number INTEGER NOT NULL,
+    recorded_at INTEGER NOT NULL,
     PRIMARY KEY (embedder, subject)
 ) WITHOUT ROWID;
 CREATE TABLE seen_file (name TEXT PRIMARY KEY) WITHOUT ROWID;

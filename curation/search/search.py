@@ -19,6 +19,7 @@ from curation.tagging.tags import FREE, Tag
 from warehouse.tables import MaterialState
 from warehouse.workspace import Workspace
 
+WORDS = "words"
 RANK_OFFSET = 60
 """Of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 DEPTH = 1_000
@@ -156,7 +157,9 @@ class _Search:
         if not rankings:
             newest = self._ids("ORDER BY id DESC LIMIT ? OFFSET ?", [limit, offset])
             return Found(self._hits(newest, {}), self._count())
-        lists = [ids for ids, _ in rankings.values()]
+        alike = [ids for name, (ids, _) in rankings.items() if name != WORDS]
+        lists = [_at_best(alike)] if alike else []
+        lists += [ids for name, (ids, _) in rankings.items() if name == WORDS]
         best = lists[0] if len(lists) == 1 else _fused(lists)
         return Found(self._hits(best[offset : offset + limit].tolist(), rankings), len(best))
 
@@ -165,12 +168,12 @@ class _Search:
         query = self._query
         rankings: dict[str, tuple[Ids, npt.NDArray[np.float64]]] = {}
         if expression := _expression(query):
-            rankings["words"] = self._by_words(expression)
+            rankings[WORDS] = self._by_words(expression)
         if query.meaning or query.picture is not None or query.like:
             rankings |= self._by_vectors()
-        if "words" in rankings and len(rankings) > 1:
+        if WORDS in rankings and len(rankings) > 1:
             # What lacks the words does not fit, however near its meaning.
-            fitting = rankings["words"][0]
+            fitting = rankings[WORDS][0]
             rankings = {name: _only(fitting, *ranked) for name, ranked in rankings.items()}
         return rankings
 
@@ -307,6 +310,17 @@ def _ints(values: Iterable[int]) -> Ids:
 def _only(fitting: Ids, ids: Ids, scores: npt.NDArray[np.float64]) -> tuple[Ids, npt.NDArray[np.float64]]:
     held = np.isin(ids, fitting)
     return ids[held], scores[held]
+
+
+def _at_best(rankings: Sequence[Ids]) -> Ids:
+    """Docs of all rankings by their best place, for what has vectors of one model alone is no worse for it."""
+    everything = np.concatenate(rankings)
+    places = np.concatenate([np.arange(len(ids)) for ids in rankings])
+    docs, owner = np.unique(everything, return_inverse=True)
+    best = np.full(len(docs), len(everything))
+    np.minimum.at(best, owner, places)
+    order: Ids = docs[np.lexsort((-docs, best))]
+    return order
 
 
 def _fused(rankings: Sequence[Ids]) -> Ids:

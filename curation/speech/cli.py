@@ -1,13 +1,16 @@
 """Commands of `interplay material` about sound: transcribe, segments, edit-segments, classify-sound."""
 
-import json
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import TypeAdapter, ValidationError
 from sqlmodel import Session, col, select
 
+from core.content import Modality
+from core.errors import InterplayError, first_problem
 from core.settings import Project
 from curation.materials import find_material, sound_of
 from curation.passes import PassReport, Which, works_of
@@ -35,8 +38,6 @@ from warehouse.tables import Material, MaterialWork, Segment
 from warehouse.workspace import Workspace, open_workspace
 
 HANDLE = 12
-_EDITABLE = ("id", "start_s", "end_s", "speaker", "text")
-
 MaterialArgument = Annotated[
     str, typer.Argument(metavar="ID", help="Material: its id or sha256, or how that begins; of a video its sound.")
 ]
@@ -44,6 +45,18 @@ MaterialsArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[ID]...", help="Materials: ids or sha256, or how they begin; else all.")
 ]
 AgainOption = Annotated[bool, typer.Option("--again", help="Also those that had it.")]
+
+
+class NothingToHear(InterplayError):
+    """A material without sound was named where sound is needed."""
+
+
+@dataclass(frozen=True)
+class _EditedFile:
+    """What is read of the JSON of `material segments`."""
+
+    edition: str
+    segments: list[EditedSegment]
 
 
 def transcribe_command(
@@ -165,7 +178,13 @@ def _which(workspace: Workspace, names: list[str] | None, again: bool) -> Which:
     if not names:
         return Which(again=again)
     with workspace.database.reading() as session:
-        return Which([_heard(session, find_material(session, name)).id for name in names], again)
+        heard = [_heard(session, find_material(session, name)) for name in names]
+    for material in heard:
+        if material.modality != Modality.AUDIO:
+            raise NothingToHear(
+                f"material {material.sha256[:HANDLE]} is {material.modality} without a sound; leave it out"
+            )
+    return Which([material.id for material in heard], again)
 
 
 def _heard(session: Session, material: Material) -> Material:
@@ -233,11 +252,8 @@ def _segment_lines(rows: list[Segment], mark: MaterialWork | None) -> list[str]:
 
 def _read(file: Path) -> tuple[str, list[EditedSegment]]:
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-        wanted = [EditedSegment(**{key: one[key] for key in _EDITABLE if key in one}) for one in document["segments"]]
-        for one in wanted:
-            if not isinstance(one.text, str) or not isinstance(one.start_s + one.end_s, int | float):
-                raise TypeError("a text or a time is of another kind")
-        return str(document["edition"]), wanted
-    except (ValueError, TypeError, KeyError) as error:
-        raise BadSegments(f"{file} is not what 'interplay material segments --json' gives: {error}") from error
+        edited = TypeAdapter(_EditedFile).validate_json(file.read_bytes(), strict=True)
+    except ValidationError as error:
+        problem = first_problem(error)
+        raise BadSegments(f"{file} is not what 'interplay material segments --json' gives: {problem}") from error
+    return edited.edition, edited.segments

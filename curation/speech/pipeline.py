@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sqlmodel import Session
 
 from core.content import MediaRef, Modality
@@ -15,7 +16,6 @@ from curation.speech import vad
 from curation.speech.attribute import SpokenSegment, main_language, who_said_what
 from curation.speech.features import RATE_HZ
 from curation.speech.heard import Diarizer, SoundClass, SoundClassifier, Span, Transcriber, Word
-from curation.speech.places import shortened
 from curation.speech.transcripts import store_machine_transcript
 from warehouse import events
 from warehouse.caption_texts import BY_PEOPLE
@@ -23,7 +23,8 @@ from warehouse.tables import Material
 from warehouse.workspace import Workspace
 
 TRANSCRIBE, CLASSIFY_SOUND = "transcribe", "classify-sound"
-_MAKER_CHARACTERS_MAX = 256
+_NOTHING: Samples = np.zeros(RATE_HZ, dtype=np.float32)
+"""A silent second, for which nothing but a model that is not there can fail."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class TranscribeSound:
 
     def load(self) -> None:
         """Load the models, so that what is wrong with them is said once."""
+        self.find_speech(_NOTHING)
         self.transcriber.load()
         self.diarizer.load()
 
@@ -105,7 +107,8 @@ class ClassifySound:
         return f"{self.classifier.fingerprint}+{vad.FINGERPRINT}"
 
     def load(self) -> None:
-        """Load the model, so that what is wrong with it is said once."""
+        """Load the models, so that what is wrong with them is said once."""
+        self.find_speech(_NOTHING)
         self.classifier.load()
 
     def __call__(self, ref: MediaRef, data: bytes) -> SoundClass:
@@ -149,15 +152,13 @@ def run_speech_pass(
 
     kind: Work[Any] = Work(
         name=name,
-        maker=shortened(work.maker, _MAKER_CHARACTERS_MAX),
+        maker=work.maker,
         modalities=frozenset({Modality.AUDIO}),
         make=work,
         store=store,
         label="transcribing" if transcribes else "classifying sounds",
+        prepare=work.load,
+        # There is one transcript and one class: after another maker's, this one's is to be made again.
+        replaces=True,
     )
-    command = f"material {name}"
-    pending = run_pass(workspace, command, kind, which, dry_run=True, clock=clock)
-    if dry_run or not pending.done:
-        return pending
-    work.load()
-    return run_pass(workspace, command, kind, which, clock=clock)
+    return run_pass(workspace, f"material {name}", kind, which, dry_run=dry_run, clock=clock)

@@ -1,14 +1,12 @@
 """Where models are: a name on the hub, or a folder; and what they are called in fingerprints."""
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 from core.errors import InterplayError
-
-_CHUNK = 1 << 20
+from curation.embedding.hub import digest
 
 
 class UnreachableModel(InterplayError):
@@ -30,20 +28,7 @@ def identity(model: str) -> str:
     if not place.exists():
         return model
     folder = place if place.is_dir() else place.parent
-    digest = hashlib.sha256()
-    for file in sorted(one for one in folder.rglob("*") if one.is_file()):
-        digest.update(f"{file.relative_to(folder)}\0".encode())
-        with file.open("rb") as data:
-            while chunk := data.read(_CHUNK):
-                digest.update(chunk)
-    return f"{folder.resolve().name}:{digest.hexdigest()[:8]}"
-
-
-def shortened(fingerprint: str, characters_max: int) -> str:
-    """A fingerprint as it is where it fits; else its beginning and a digest of the whole."""
-    if len(fingerprint) <= characters_max:
-        return fingerprint
-    return f"{fingerprint[: characters_max - 9]}#{hashlib.sha256(fingerprint.encode()).hexdigest()[:8]}"
+    return f"{folder.resolve().name}:{digest(folder)[:8]}"
 
 
 def config_file(model: str, name: str, token: str | None = None) -> Path:

@@ -11,8 +11,8 @@ from sqlmodel import Session, col, select
 from core.content import Modality
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
+from curation.passes import shortened
 from curation.speech.attribute import SpokenSegment
-from curation.speech.places import shortened
 from warehouse import events
 from warehouse.caption_texts import told_by_people
 from warehouse.captions import (
@@ -21,7 +21,7 @@ from warehouse.captions import (
     captions_of,
     edit_caption,
     language_of,
-    propose_caption,
+    replace_proposals,
     write_caption,
 )
 from warehouse.people import require_role
@@ -84,13 +84,13 @@ def store_machine_transcript(
     run_id: str,
     clock: Clock = utc_now,
 ) -> bool:
-    """Put a machine's transcript in the place of an older machine's, in the caller's transaction.
+    """Put a machine's transcript, and the caption it proposes, in the place of an older machine's.
 
     Where people wrote or edited segments, nothing is touched; where a person said what is heard in the sound, their
     words stay, and no transcript is proposed.
 
     Args:
-        session: The transaction.
+        session: The caller's transaction.
         material: The sound.
         spoken: Who said what; empty where nobody speaks.
         language: The language of most words.
@@ -113,13 +113,12 @@ def store_machine_transcript(
         return True
     text = transcript_text(spoken)
     _retell(session, material, text or None, author, f"run:{run_id}", clock)
+    said = None
     if text and language is not None:
-        key = hashlib.sha256(f"{author}\n{material.sha256}".encode()).hexdigest()
+        key = hashlib.sha256(f"{run_id}\n{author}\n{material.sha256}".encode()).hexdigest()
         digest = hashlib.sha256(maker.encode()).hexdigest()
-        proposal = Proposal(
-            material.id, CaptionKind.TRANSCRIPT, language_of(language), text, author, digest, key, run_id
-        )
-        propose_caption(session, proposal, clock)
+        said = Proposal(material.id, CaptionKind.TRANSCRIPT, language_of(language), text, author, digest, key, run_id)
+    replace_proposals(session, material, PIPELINE, said, f"run:{run_id}", clock)
     return True
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from curation.embedding import clip_embedder
 from curation.embedding.cli import AgainOption, exit_if_all_failed, pass_document, pass_lines
@@ -158,10 +158,10 @@ def _stand(one: dict[str, Any]) -> str:
 
 
 def _library_document(session: Session, names: Mapping[Tag, Names]) -> list[dict[str, Any]]:
-    query = select(MaterialTag.facet, MaterialTag.value, MaterialTag.material_id).where(counts()).distinct()
-    held: dict[Tag, int] = {}
-    for facet, value, _ in session.exec(query.order_by(col(MaterialTag.facet), col(MaterialTag.value))):
-        held[Tag(facet, value)] = held.get(Tag(facet, value), 0) + 1
+    materials = func.count(func.distinct(MaterialTag.material_id))
+    query = select(MaterialTag.facet, MaterialTag.value, materials).where(counts())
+    rows = session.exec(query.group_by(col(MaterialTag.facet), col(MaterialTag.value)))
+    held = {Tag(facet, value): count for facet, value, count in rows}
     return [
         {
             "tag": str(tag),

@@ -1,8 +1,10 @@
 """Consents: words that never change, and what a withdrawal takes back, also when it is killed half-way."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 
 import pytest
 from sqlmodel import select
@@ -15,7 +17,7 @@ from core.media.guard import Guard
 from core.media.limits import DEFAULT_LIMITS
 from core.question import AnswerKey, Question, QuestionKind
 from curation.entries import Claims, gather
-from curation.ingest import ingest
+from curation.ingest import ConsentOver, ingest
 from curation.recordings import withdrawal
 from curation.recordings.agreements import (
     BadConsent,
@@ -67,6 +69,7 @@ from warehouse.tables import (
     MaterialSource,
     MaterialState,
     Recording,
+    Run,
     Segment,
 )
 from warehouse.verdicts import Judgement, record_verdict, settle_round
@@ -75,9 +78,20 @@ from warehouse.workspace import open_workspace
 TEXTS = {"en": "I agree.", "zh": "我同意。"}
 
 
+# Tests that between them ask the databases all that this part asks; a fresh PostgreSQL for each test takes long.
+ON_BOTH = {
+    "test_a_consent_holds_until_its_moment_and_for_its_scope",
+    "test_the_whole_story",
+    "test_what_was_taken_back_does_not_come_in_again",
+    "test_a_film_goes_with_its_sound_and_so_do_copies_of_the_same_bytes",
+    "test_look_alikes_are_only_listed",
+}
+
+
 def pytest_generate_tests(metafunc):
     if "database_url" in metafunc.fixturenames:
-        kinds = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
+        postgres = [pytest.param("postgresql", marks=pytest.mark.postgres)]
+        kinds = ["sqlite", *(postgres if metafunc.function.__name__ in ON_BOTH else [])]
         metafunc.parametrize("database_url", kinds, indirect=True)
 
 
@@ -101,6 +115,19 @@ def guard():
         yield opened
 
 
+@pytest.fixture
+def one_guard(guard, monkeypatch):
+    """What would start workers of its own uses the module's: that takes seconds each time."""
+    for module in ("curation.ingest", "curation.recordings.takes"):
+        monkeypatch.setattr(f"{module}.Guard", lambda workers, limits: nullcontext(guard))
+
+
+@cache
+def _voice(media, seed):
+    """Coded, so that the working copy has other bytes than the take."""
+    return media.coded_sound(media.voice(seed, 1.0), 16_000, "webm", "libopus", 64_000)
+
+
 class House:
     """A project in which people record, write questions, review and release."""
 
@@ -119,9 +146,7 @@ class House:
             return give_consent(session, NewConsent(contributor, "1.0", scope, expires_at), "ana", self.clock)
 
     def record(self, consent, seed, contributor="speaker-07", accepted=True):
-        # Coded, so that the working copy has other bytes than the take.
-        sound = self.media.voice(seed, 1.5)
-        data = self.media.coded_sound(sound, 16_000, "webm", "libopus", 64_000)
+        data = _voice(self.media, seed)
         new = NewTake("ferry", contributor, consent.id)
         recording = add_take(self.workspace, data, new, "ana", guard=self.guard, clock=self.clock).recording
         if not accepted:
@@ -200,8 +225,8 @@ def house(workspace, guard, clock, media):
 # Words and consents.
 
 
-def test_words_can_be_mended_until_somebody_agreed_to_them(workspace, clock):
-    with workspace.database.session() as session:
+def test_words_can_be_mended_until_somebody_agreed_to_them(shared_database, clock):
+    with shared_database.session() as session:
         put_text(session, "1.0", {"en": "I aggree.", "zh": "我同意。"}, None, "ana", clock)
         put_text(session, "1.0", TEXTS, "CC-BY-4.0", "ana", clock)
         add_contributor(session, NewContributor("speaker-07"), "ana", clock)
@@ -214,8 +239,8 @@ def test_words_can_be_mended_until_somebody_agreed_to_them(workspace, clock):
 
 
 @pytest.mark.parametrize("texts", [{"en": "I agree."}, {"en": "I agree.", "zh": " "}, {}])
-def test_words_are_there_in_both_languages(workspace, clock, texts):
-    with workspace.database.session() as session, pytest.raises(BadConsentText, match="zh"):
+def test_words_are_there_in_both_languages(shared_database, clock, texts):
+    with shared_database.session() as session, pytest.raises(BadConsentText, match="zh"):
         put_text(session, "1.0", texts, None, "ana", clock)
 
 
@@ -385,16 +410,51 @@ def _nothing_is_left(house, voice, consent):
         (source,) = session.exec(select(MaterialSource).where(MaterialSource.material_id == voice.id))
         assert (source.author, source.consent_id) == (None, consent.id)
         told = json.dumps([one.detail for one in events.history(session, "material", voice.id)])
+        decisions = [event for one in _takes(session, consent) for event in events.history(session, "recording", one)]
+        assert {one.detail["why"] for one in decisions if one.action == "accept"} == {"[withdrawn]"}
         assert "The ferry leaves" not in told
         assert "speaker-07" not in told
         recordings = session.exec(select(Recording).where(Recording.consent_id == consent.id)).all()
         assert [(one.checks, one.device, one.accepted) for one in recordings] == [({}, None, True), ({}, None, False)]
+        assert {one.decided_why for one in recordings} == {"withdrawn"}
         person = session.get(Contributor, consent.contributor_id)
         assert (person.pseudonym, person.dialect) == ("speaker-07", None)
         assert {one.state for one in session.exec(select(Assignment))} == {AssignmentState.RELEASED}
         assert {one.active for one in session.exec(select(GoldItem))} == {False}
         actions = [one.action for one in events.history(session, "consent", consent.id)]
         assert actions == ["give", "store", "store", "store", "withdraw", "erase"]
+
+
+def _takes(session, consent):
+    return session.exec(select(Recording.id).where(Recording.consent_id == consent.id)).all()
+
+
+def test_the_names_of_files_go_out_of_what_runs_remember(house, one_guard, tmp_path):
+    consent = house.agree()
+    (tmp_path / "jane").mkdir()
+    (tmp_path / "jane" / "doe.webm").write_bytes(_voice(house.media, 1))
+    (tmp_path / "other.webm").write_bytes(_voice(house.media, 2))
+    places = [tmp_path / "jane", tmp_path / "other.webm"]
+    entries = gather(places[:1], Claims(consent_id=consent.id))[0] + gather(places[1:], Claims(licence="MIT"))[0]
+    ingest(house.workspace, entries, called_with={"paths": [str(one) for one in places]})
+    house.withdraw(consent)
+    with house.database.reading() as session:
+        (run,) = session.exec(select(Run).where(Run.command == "material ingest"))
+        assert run.settings["paths"] == ["[withdrawn]", str(places[1])]
+
+
+def test_what_another_command_writes_at_the_moment_is_told_and_done_by_the_next_call(house):
+    consent = house.agree()
+    voice = house.record(consent, 1)
+    with house.workspace.facts.writer("embedding", house.material(voice).run_id) as writer:
+        now = utc_now().isoformat()
+        writer.add({"subject": voice.media_ref.sha256, "embedder": "e@1", "vector": [1.0], "recorded_at": now})
+        first = house.withdraw(consent)
+        assert (first.unfinished, first.facts) == (["another command writes facts (embedding)"], {})
+        (problem,) = inspect_blobs(house.database, house.workspace.blobs, house.workspace.originals).problems
+        assert problem.startswith(f"consent {consent.id}: was withdrawn, and not all is erased yet")
+    assert house.withdraw(consent).facts == {"embedding": 1}
+    assert inspect_blobs(house.database, house.workspace.blobs, house.workspace.originals).problems == []
 
 
 def test_again_changes_nothing(house):
@@ -480,7 +540,7 @@ def test_killed_before_the_rows_are_written_nothing_happened(house, monkeypatch)
         assert get_consent(session, consent.id).withdrawn_at is None
 
 
-def test_what_was_taken_back_does_not_come_in_again(house, tmp_path):
+def test_what_was_taken_back_does_not_come_in_again(house, one_guard, tmp_path):
     consent = house.agree()
     voice = house.record(consent, 1)
     data = house.workspace.originals.get(voice.sha256)
@@ -496,14 +556,20 @@ def test_what_was_taken_back_does_not_come_in_again(house, tmp_path):
     assert ingest(house.workspace, entries, rejected).counts["failed"] == 1
     assert house.stored() == set()
     assert recording.sha256 == voice.sha256
+    (tmp_path / "new.wav").write_bytes(house.media.wav(house.media.voice(9)))
+    entries, _ = gather([tmp_path / "new.wav"], Claims(consent_id=consent.id))
+    with pytest.raises(ConsentOver, match="was withdrawn on"):
+        ingest(house.workspace, entries, clock=house.clock)
+    assert house.stored() == set()
 
 
-def test_a_film_goes_with_its_sound_and_so_do_copies_of_the_same_bytes(house, tmp_path):
+def test_a_film_goes_with_its_sound_and_so_do_copies_of_the_same_bytes(house, one_guard, tmp_path):
     """Of an ingested film only its sound has a voice; its sealed original holds both."""
     consent = house.agree()
     media = house.media
-    film = media.film(media.cartoon(1), sound=media.voice(1, 3.0))
-    tagged = media.film(media.cartoon(1), sound=media.voice(1, 3.0), metadata={"title": "the same with a title"})
+    scenes, sound = media.cartoon(1, 2, 5, (160, 120)), media.voice(1, 2.0)
+    film = media.film(scenes, 5, sound=sound)
+    tagged = media.film(scenes, 5, sound=sound, metadata={"title": "the same with a title"})
     for name, data in (("film.mp4", film), ("tagged.mp4", tagged)):
         (tmp_path / name).write_bytes(data)
     claims = {
@@ -523,12 +589,12 @@ def test_a_film_goes_with_its_sound_and_so_do_copies_of_the_same_bytes(house, tm
         assert {one.state for one in session.exec(select(Material))} == {MaterialState.WITHDRAWN}
 
 
-def test_look_alikes_are_only_listed(house, tmp_path):
+def test_look_alikes_are_only_listed(house, one_guard, tmp_path):
     consent = house.agree()
     voice = house.record(consent, 1)
     # The same voice from elsewhere, coded otherwise: for a person to look at.
     (tmp_path / "copy.ogg").write_bytes(
-        house.media.coded_sound(house.media.voice(1, 1.5), 16_000, "ogg", "libopus", 96_000)
+        house.media.coded_sound(house.media.voice(1, 1.0), 16_000, "ogg", "libopus", 96_000)
     )
     entries, rejected = gather([tmp_path / "copy.ogg"], Claims(licence="MIT"))
     (copy,) = ingest(house.workspace, entries, rejected).taken
@@ -572,8 +638,8 @@ def test_an_expired_consent_stops_the_next_release(house):
         house.release("1.0.0")
 
 
-def test_the_command_line_tells_the_same_to_people_and_programs(project, media):
-    with open_workspace(project) as workspace, Guard(1, DEFAULT_LIMITS) as guard:
+def test_the_command_line_tells_the_same_to_people_and_programs(project, guard, media):
+    with open_workspace(project) as workspace:
         house = House(workspace, guard, utc_now, media)
         consent = house.agree(expires_at=utc_now() + timedelta(days=1))
         house.write("ferry-1", house.record(consent, 1))

@@ -4,7 +4,7 @@ import pytest
 
 from core.content import MediaPart, MediaRef, Modality, TextPart
 from core.question import AnswerKey, Choice, Question, QuestionKind
-from curation.questions.difference import prove
+from curation.questions.difference import Nearness, prove
 
 LONG = "Which of the two boats near the harbour wall carries more red containers than the other"
 
@@ -27,7 +27,7 @@ def question(text, *, media=(1,), choices=("two", "three"), task_type="counting"
 
 
 def different(_ours, _theirs):
-    return None
+    return Nearness(compared=True)
 
 
 def failed(private, public, near=different, theirs=None):
@@ -49,7 +49,11 @@ def test_own_media_and_words_pass():
 def test_thirteen_words_in_a_row_fail_and_twelve_pass():
     words = LONG.split()
     choices = ("alpha beacon tower", "gamma lantern bridge")
-    assert "other_words" in failed(question(" ".join(words[:13]) + " sails?", choices=choices), PUBLIC)
+    rest = "sails under bright morning clouds while children watch from the old pier at dawn"
+    found = prove(question(f"{' '.join(words[:13])} {rest}?", choices=choices), PUBLIC, different, {})
+    (told,) = [check for check in found.checks if check.name == "other_words"]
+    assert (told.measured["tokens"], told.passed) == (13, False)
+    assert told.measured["coverage"] < 0.6  # by its length alone
     # Twelve of them are 12/20 of a text as long as this one: within the limit of coverage.
     rest = "sails under bright morning clouds while children watch"
     assert failed(question(f"{' '.join(words[:12])} {rest}?", choices=choices), PUBLIC) == []
@@ -87,8 +91,14 @@ def test_the_same_options_fail_unless_they_are_everybodys():
 
 def test_media_that_are_or_show_the_same_fail():
     private = question("Kites?", choices=("four kites aloft", "seven kites aloft"))
-    assert failed(private, PUBLIC, near=lambda ours, theirs: 0.02) == ["other_media"]
+    assert failed(private, PUBLIC, near=lambda ours, theirs: Nearness(True, 0.02)) == ["other_media"]
     assert failed(private, PUBLIC, theirs={medium(1).sha256: ["mmbench/7"]}) == ["private_media"]
+
+
+def test_what_cannot_be_compared_is_not_passed():
+    private = question("Kites?", choices=("four kites aloft", "seven kites aloft"))
+    proof = prove(private, PUBLIC, lambda ours, theirs: Nearness(compared=False), {})
+    assert {check.name: check.passed for check in proof.checks}["other_media"] is None
 
 
 def test_another_ability_or_a_missing_modality_fails():

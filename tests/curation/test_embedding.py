@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from PIL import Image
 from sqlmodel import select
 
+from core.media.limits import DEFAULT_LIMITS
 from core.media.probe import probe
 from curation.dedupe.link import duplicate_groups
 from curation.embedding import ModelOutOfReach, clip_embedder
 from curation.embedding.neighbours import BadThreshold, near_rows
 from curation.embedding.stored import stored_vectors
 from curation.embedding.views import FRAMES_MAX, PIECE_CHARACTERS, pictures_of, pieces_of
+from curation.passes import works_of
 from qc.checks.near_duplicates import representatives
 from warehouse.tables import DuplicateLink, MaterialState, MaterialWork, Segment
 from warehouse.workspace import open_workspace
@@ -70,7 +72,7 @@ def test_a_video_is_the_mean_of_its_seconds(call, library, project, media):
 
 def test_a_long_video_is_shown_in_sixteen_pictures(media):
     data = media.film((Image.new("RGB", (64, 64), (12 * place, 0, 0)) for place in range(20)), rate_hz=1)
-    shown = pictures_of(probe(data).media_ref(), data)
+    shown = pictures_of(probe(data).media_ref(), data, DEFAULT_LIMITS)
     assert len(shown) == FRAMES_MAX
     reds = [np.asarray(one)[..., 0].mean() for one in shown]
     assert reds == sorted(reds) and reds[0] < 20 and reds[-1] > 200
@@ -79,8 +81,18 @@ def test_a_long_video_is_shown_in_sixteen_pictures(media):
 def test_a_photo_is_shown_no_larger_than_models_look_at():
     buffer = BytesIO()
     Image.new("RGB", (1800, 900), "red").save(buffer, "PNG")
-    (shown,) = pictures_of(probe(buffer.getvalue()).media_ref(), buffer.getvalue())
+    (shown,) = pictures_of(probe(buffer.getvalue()).media_ref(), buffer.getvalue(), DEFAULT_LIMITS)
     assert shown.size == (896, 448)
+
+
+def test_what_is_decoded_is_bound_by_the_projects_own_limits(call, library, project, media):
+    films = [media.film([Image.new("RGB", (64, 64), colour)] * 2, rate_hz=1) for colour in ("red", "blue")]
+    added = [library.add(film) for film in films]
+    with (project / "interplay.toml").open("a") as settings:
+        settings.write("max_file_bytes = 10\n")
+    found = call("embed", "--kind", "clip", project=project, exit_code=2)["clip"]
+    assert set(found["failures"]) == {one.media["sha256"] for one in added}
+    assert all("at most 10 are taken" in said for said in found["failures"].values())
 
 
 def test_words_get_vectors_and_new_ones_when_they_change(call, library, project, media):
@@ -178,6 +190,10 @@ def test_near_materials_are_linked_softly(call, library, project):
     assert call("relate", "--threshold", "0.99", project=project)["clip"]["links"] == 1
     # Back to the first threshold: what stands is what it says, not what was marked as done before.
     assert call("relate", project=project)["clip"]["links"] == 3
+    with workspace.database.reading() as session:
+        ids = [red.id, reddish.id, blue.id]
+        marks = works_of(session, ids, "relate_clip")
+        assert [marks[id_].result["neighbours"] for id_ in ids] == [2, 2, 0]
 
 
 def test_review_does_not_take_a_softly_linked_photo_for_the_same(call, library, project):

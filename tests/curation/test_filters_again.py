@@ -13,6 +13,7 @@ from curation.cli import app
 from curation.filters.catalogue import filters_of
 from curation.filters.thresholds import DEFAULT_THRESHOLDS
 from curation.judge import judge_again
+from curation.materials import Overrule, overrule
 from warehouse.tables import Event, Material, MaterialSource, MaterialState, MaterialWork, Run, Segment
 from warehouse.workspace import init_project, open_workspace
 
@@ -208,14 +209,14 @@ def test_a_copy_that_is_gone_is_a_failure_until_it_is_back(filled, call):
         assert list(report.failures) == [free.sha256]
         assert "is not in" in report.failures[free.sha256]
         with workspace.database.reading() as session:
-            (mark,) = session.exec(select(MaterialWork)).all()
+            (mark,) = session.exec(select(MaterialWork).where(MaterialWork.work == "judge")).all()
         assert (mark.material_id, mark.work, mark.run_id) == (free.id, "judge", report.run_id)
         assert mark.failure == report.failures[free.sha256]
         assert material(filled, "free.jpg") == free
         workspace.blobs.put(data)
         assert judge_again(workspace, again=True).failures == {}
         with workspace.database.reading() as session:
-            assert session.exec(select(MaterialWork)).all() == []
+            assert session.exec(select(MaterialWork).where(MaterialWork.work == "judge")).all() == []
 
 
 def test_it_can_be_stopped_and_goes_on_with_what_is_missing(filled):
@@ -232,12 +233,26 @@ def test_it_can_be_stopped_and_goes_on_with_what_is_missing(filled):
     material_at = material(filled, "free.jpg").created_at
     with open_workspace(filled) as workspace:
         with pytest.raises(KeyboardInterrupt):
-            judge_again(workspace, thresholds=STRICT, clock=Stopping(4))  # the run's start, then three events
-        done = 3
+            judge_again(workspace, thresholds=STRICT, clock=Stopping(2))  # the run's start, then one event
+        done = sum(material(filled, name).measures["thresholds"] == "strict" for name in AS_INGESTED)
+        assert 0 < done < 6
         report = judge_again(workspace, thresholds=STRICT)
         assert (report.counts["judged"], report.counts["known"]) == (6 - done, done)
         assert states(filled) == AS_INGESTED | {"free.jpg": "too_small"}
-        assert all(len(events_of(filled, name)) == 1 for name in AS_INGESTED)
+        # Where nothing but measures has changed there is nothing to tell of.
+        changed = {name: len(events_of(filled, name)) for name in AS_INGESTED}
+        assert changed == dict.fromkeys(AS_INGESTED, 0) | {"free.jpg": 1, "small.png": 1}
+
+
+def test_where_nothing_changes_measures_are_kept_and_a_person_can_go_on(filled):
+    before = material(filled, "free.jpg")
+    with open_workspace(filled) as workspace:
+        assert judge_again(workspace, thresholds=replace(DEFAULT_THRESHOLDS, version="other")).judged == 6
+        after = material(filled, "free.jpg")
+        assert (after.measures["thresholds"], after.version) == ("other", before.version)
+        with workspace.database.session() as session:
+            overrule(session, before.id, before.version, Overrule(False, "not ours", "mei"))
+    assert material(filled, "free.jpg").state == MaterialState.DROPPED
 
 
 def test_a_filter_that_is_new_is_asked(filled, monkeypatch, tmp_path, call):

@@ -8,6 +8,7 @@ from sqlmodel import select
 
 from core.content import Modality
 from core.errors import InterplayError
+from core.grading import FailedOutcome, Failure, FailureKind
 from curation.passes import Which, Work, run_pass, works_of
 from warehouse.tables import Material, MaterialWork, Run
 
@@ -67,6 +68,22 @@ def test_one_that_breaks_a_batch_fails_alone_and_the_next_call_tries_it_again(wo
     again = run_pass(workspace, "test", work(make_many=lambda values: [0 for _ in values], batch=4))
     assert again.counts == {"done": 1, "known": 5, "failed": 1}
     assert marks(workspace)[3] == (0, None)
+
+
+def test_a_failure_without_a_word_is_one_too(workspace, materials):
+    def silent(values):
+        raise FailedOutcome(Failure(kind=FailureKind.EMPTY, message=" "))
+
+    assert run_pass(workspace, "test", work(make_many=silent)).counts == {"done": 0, "known": 0, "failed": 7}
+    assert marks(workspace)[1] == (None, "empty: ")
+
+
+def test_a_long_fingerprint_is_kept_shortened_and_known_again(workspace, materials):
+    for maker, done in (("m" * 300, 6), ("m" * 300, 0), ("m" * 301, 6)):
+        one = Work("square", maker, frozenset({Modality.IMAGE}), width, keep, "")
+        assert run_pass(workspace, "test", one).done == done
+    with workspace.database.reading() as session:
+        assert {len(maker) for maker in session.exec(select(MaterialWork.maker))} == {256}
 
 
 def test_what_needs_no_bytes_gets_none(workspace, materials, monkeypatch):

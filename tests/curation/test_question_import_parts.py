@@ -14,7 +14,7 @@ from curation.questions import rows
 from curation.questions.importers import QUESTION_FORMATS
 from curation.questions.importers.answers import by_index, by_letter, by_text, checked_choices, split_options
 from curation.questions.importers.base import BadQuestionFile, BadRecord, Given
-from curation.questions.importers.fields import labels_of, text_of, texts_of
+from curation.questions.importers.fields import choices_of, labels_of, text_of, texts_of
 from curation.questions.importers.generic import GENERIC, QuestionMapping
 from curation.questions.importers.prompts import task_type, woven
 from curation.questions.language import language_of
@@ -161,6 +161,15 @@ def test_choices_that_are_none(choices, reason):
     with pytest.raises(BadRecord) as told:
         checked_choices(choices)
     assert told.value.reason == reason
+
+
+def test_the_last_choices_may_be_empty_but_none_before_them():
+    names = ("A", "B", "C", "D")
+    assert choices_of({"A": "one", "B": "two", "C": " ", "D": float("nan")}, names) == ("one", "two")
+    assert choices_of({}, names) == ()
+    with pytest.raises(BadRecord, match="B is empty, but D is not") as told:
+        choices_of({"A": "one", "B": None, "C": "", "D": "four"}, names)
+    assert told.value.reason == "empty_choice"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 
@@ -92,9 +93,22 @@ def database_url(request, project):
     return request.getfixturevalue("postgres_url")
 
 
+# Tests that between them ask the databases all that this part asks; a fresh PostgreSQL for each test takes long.
+ON_BOTH = {
+    "test_scripts_come_from_both_kinds_of_files_and_twice_is_once",
+    "test_a_take_is_sealed_and_measured_and_the_same_bytes_are_the_same_take",
+    "test_a_take_is_of_an_open_script_by_whose_consent_it_is",
+    "test_models_are_asked_later_and_what_they_say_is_kept",
+    "test_an_accepted_take_is_a_material_with_its_words_papers_and_dialect",
+    "test_nobody_decides_twice_and_each_is_told_what_is_possible",
+    "test_bytes_that_are_in_the_library_get_the_takes_papers_too",
+}
+
+
 def pytest_generate_tests(metafunc):
     if "database_url" in metafunc.fixturenames:
-        kinds = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
+        postgres = [pytest.param("postgresql", marks=pytest.mark.postgres)]
+        kinds = ["sqlite", *(postgres if metafunc.function.__name__ in ON_BOTH else [])]
         metafunc.parametrize("database_url", kinds, indirect=True)
 
 
@@ -204,8 +218,8 @@ def test_what_is_wrong_with_a_file_of_scripts_is_said_with_its_place(tmp_path, n
 
 
 @pytest.mark.parametrize("name", ["speaker-07", "v12", "north-1-2"])
-def test_pseudonyms_that_name_nobody_are_taken(workspace, clock, name):
-    with workspace.database.session() as session:
+def test_pseudonyms_that_name_nobody_are_taken(shared_database, clock, name):
+    with shared_database.session() as session:
         assert add_contributor(session, NewContributor(name), "ana", clock).pseudonym == name
         with pytest.raises(PseudonymTaken):
             add_contributor(session, NewContributor(name), "ana", clock)
@@ -214,14 +228,14 @@ def test_pseudonyms_that_name_nobody_are_taken(workspace, clock, name):
 @pytest.mark.parametrize(
     "name", ["Jane Doe", "jane", "jane-doe", "jane.doe@example.org", "王小明", "13812345678", "a-13812345678", "0171-1", "", "x" * 40]
 )  # fmt: skip
-def test_names_addresses_and_numbers_are_no_pseudonyms(workspace, clock, name):
-    with workspace.database.session() as session, pytest.raises(PersonalData):
+def test_names_addresses_and_numbers_are_no_pseudonyms(shared_database, clock, name):
+    with shared_database.session() as session, pytest.raises(PersonalData):
         add_contributor(session, NewContributor(name), "ana", clock)
 
 
 @pytest.mark.parametrize("dialect", ["jane@example.org", "138 1234 5678", "", "x" * 65])
-def test_a_dialect_is_no_place_for_them_either(workspace, clock, dialect):
-    with workspace.database.session() as session, pytest.raises(PersonalData):
+def test_a_dialect_is_no_place_for_them_either(shared_database, clock, dialect):
+    with shared_database.session() as session, pytest.raises(PersonalData):
         add_contributor(session, NewContributor("speaker-07", dialect), "ana", clock)
 
 
@@ -616,7 +630,7 @@ def run(project):
     return call
 
 
-def test_from_a_script_to_a_material_by_commands(run, media, tmp_path, monkeypatch):
+def test_from_a_script_to_a_material_by_commands(run, guard, media, tmp_path, monkeypatch):
     (tmp_path / "scripts.csv").write_text(f"name,text,language\nferry,{EIGHT_WORDS},en\n")
     (tmp_path / "en.txt").write_text("I agree.")
     (tmp_path / "zh.txt").write_text("我同意。")
@@ -639,6 +653,8 @@ def test_from_a_script_to_a_material_by_commands(run, media, tmp_path, monkeypat
     about = ("--script", "ferry", "--contributor", "speaker-07", "--consent", consent)
     added = run("recording", "add", tmp_path / "take.wav", *about)
     assert added["new"]
+    # Once with workers of its own, which take seconds to start; from here on with the module's.
+    monkeypatch.setattr("curation.recordings.takes.Guard", lambda workers, limits: nullcontext(guard))
     assert not run("recording", "add", tmp_path / "take.wav", *about)["new"]
     loud = run("recording", "add", tmp_path / "loud.wav", *about)
     assert {one["outcome"] for one in run("recording", "check", added["id"])} == {"pass", "not_done"}

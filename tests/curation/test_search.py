@@ -1,11 +1,16 @@
 """Search over a small library whose right answers are plain to see."""
 
+import shutil
+import sqlite3
+
 import numpy as np
 import pytest
 from PIL import Image
-from sqlmodel import select
+from sqlmodel import func, select
 
 from core.content import MediaRef, Modality
+from curation.embedding import ModelOutOfReach
+from curation.search.index import IndexBusy, SearchIndex
 from curation.search.search import Hit, NoVectors, Query, facet_counts, search
 from curation.search.words import NothingToSearchFor, match_expression, spaced, unspaced
 from curation.tagging.tags import Tag, say
@@ -17,6 +22,7 @@ from warehouse.tables import (
     CaptionState,
     Consent,
     Contributor,
+    Event,
     Item,
     ItemRevision,
     Material,
@@ -280,15 +286,36 @@ class TestMeaning:
         query = Query(words="city", meaning="red")
         assert sorted(colours.names(query, [Compass()])) == ["dusk", "late"]
 
+    def test_without_one_of_the_models_the_other_one_answers(self, colours, project, call, monkeypatch):
+        def out_of_reach(project):
+            raise ModelOutOfReach("connect")
+
+        monkeypatch.setattr("curation.search.cli.clip_embedder", lambda project: Compass())
+        monkeypatch.setattr("curation.search.cli.text_embedder", out_of_reach)
+        found = call("search", "--like", colours.ids["sea"], project=project)
+        assert [hit["origin"] for hit in found["hits"]] == ["sea.bin", "dusk.bin", "rose.bin"]
+        monkeypatch.setattr("curation.search.cli.clip_embedder", out_of_reach)
+        with pytest.raises(ModelOutOfReach, match="connect"):
+            call("search", "--like", colours.ids["sea"], project=project)
+
     def test_without_vectors_it_says_what_to_do(self, shelf):
         shelf.add("one")
         with pytest.raises(NoVectors, match="interplay material embed"):
             shelf.names(Query(meaning="red"), [Compass()])
 
-    def test_rankings_are_fused_by_reciprocal_ranks(self, colours):
-        colours.vectors("text:compass@1", {"sea": (1, 0), "dusk": (1, 0.5), "rose": (0, 1)})
-        # Places: rose 1 and 3, dusk 2 and 2, sea 3 and 1; 2/62 < 1/61 + 1/63, and of equals the newer is first.
-        assert colours.names(Query(meaning="red"), [Compass(), Compass("text:compass@1")]) == ["sea", "rose", "dusk"]
+    def test_words_and_meaning_are_fused_by_reciprocal_ranks(self, colours):
+        for name, times in (("sea", 3), ("dusk", 2), ("rose", 1)):
+            colours.say(name, "city " * times + "quiet " * (3 - times))
+        assert colours.names(Query(said="city")) == ["sea", "dusk", "rose"]
+        # Places: rose 3 and 1, dusk 2 and 2, sea 1 and 3; 2/62 < 1/61 + 1/63, and of equals the newer is first.
+        assert colours.names(Query(said="city", meaning="red"), [Compass()]) == ["sea", "rose", "dusk"]
+
+    def test_of_two_models_the_better_place_counts_so_that_having_both_vectors_is_no_merit(self, colours):
+        colours.add("song", "audio")
+        colours.vectors("text:compass@1", {"song": (1, 0), "sea": (1, 3)})
+        # Places: rose 1; dusk 2; sea 3 and 2; song 1.
+        models = [Compass(), Compass("text:compass@1")]
+        assert colours.names(Query(meaning="red"), models) == ["song", "rose", "dusk", "sea"]
 
 
 class TestIndex:
@@ -313,8 +340,67 @@ class TestIndex:
         colours.add("new")
         colours.vectors("clip:compass@1", {"new": (1, 0.1)})
         before = colours.names(Query(meaning="red"), [Compass()])
+        folder = colours.workspace.project.search_folder
+        (rows,) = folder.glob("*.f32")
+        size = rows.stat().st_size
         colours.workspace.facts.compact("embedding")
         assert colours.names(Query(meaning="red"), [Compass()]) == before
+        assert rows.stat().st_size == size  # nothing is held twice
+
+    def test_the_latest_vector_counts_whatever_its_file_is_called(self, colours):
+        colours.clock.advance(seconds=1)
+        colours.vectors("clip:compass@1", {"sea": (1, 0)})
+        colours.workspace.facts.compact("embedding")  # its file's name stands behind all that come later
+        colours.clock.advance(seconds=1)
+        colours.vectors("clip:compass@1", {"rose": (0, 1)})
+        right = ["sea", "dusk", "rose"]
+        assert colours.names(Query(meaning="red"), [Compass()]) == right
+        shutil.rmtree(colours.workspace.project.search_folder)
+        assert colours.names(Query(meaning="red"), [Compass()]) == right
+
+    def test_who_began_to_read_sees_one_moment_of_the_vectors(self, colours):
+        colours.names(Query())
+        index = SearchIndex(colours.workspace.project.search_folder)
+        with index.reading() as connection:
+            connection.execute("SELECT count(*) FROM doc").fetchone()
+            for name in ("one", "two", "three"):
+                colours.add(name)
+                colours.vectors("clip:compass@1", {name: (1, 0)})
+                assert colours.names(Query())[0] == name
+            space = index.space(connection, "clip:compass@1")
+            assert (len(space.vectors), len(space.docs)) == (3, 3)
+            np.testing.assert_allclose(space.vectors[:2], [[1, 0], [0, 1]])
+
+    def test_while_another_process_writes_what_is_known_is_found(self, colours, monkeypatch):
+        before = colours.names(Query())
+        monkeypatch.setattr("curation.search.index._BUSY_S", 0.0)
+        writer = sqlite3.connect(colours.workspace.project.search_folder / "index.sqlite", isolation_level=None)
+        writer.execute("BEGIN IMMEDIATE")
+        assert colours.names(Query()) == before
+        colours.add("new")
+        with pytest.raises(IndexBusy, match="search again"):
+            colours.names(Query())
+        writer.close()
+        assert colours.names(Query()) == ["new", *before]
+
+    def test_what_another_process_has_read_meanwhile_is_not_undone(self, colours, monkeypatch):
+        colours.names(Query())
+        index = SearchIndex(colours.workspace.project.search_folder)
+        plain, meanwhile = index._lock, []
+
+        def overtaken(connection):
+            if not meanwhile:
+                meanwhile.append(colours.add("late"))
+                assert "late" in colours.names(Query())
+            plain(connection)
+
+        monkeypatch.setattr(index, "_lock", overtaken)
+        colours.add("early")
+        assert index.refresh(colours.workspace) >= 0
+        with index.reading() as connection:
+            (mark,) = connection.execute("SELECT value FROM mark WHERE name = 'sequence'").fetchone()
+        with colours.workspace.database.reading() as session:
+            assert mark == session.exec(select(func.max(Event.sequence))).one()
 
     def test_hits_say_what_they_are(self, shelf):
         row = shelf.add("clip", "video", duration_s=5.0)

@@ -11,15 +11,16 @@ from sqlmodel import select
 from core.errors import InterplayError, MissingExtra, UnknownName
 from core.media.limits import DEFAULT_LIMITS
 from curation.cli import app
-from curation.passes import Which
+from curation.passes import Which, shortened
 from curation.speech.attribute import main_language, who_said_what
 from curation.speech.audio_tagger import by_class
 from curation.speech.catalogue import diarizers, sound_classifiers, transcribers
+from curation.speech.cli import NothingToHear
 from curation.speech.features import RATE_HZ, cepstra
 from curation.speech.heard import SoundClass, Span, Turn, Word
 from curation.speech.light_diarize import LightDiarizer
 from curation.speech.pipeline import ClassifySound, TranscribeSound, run_speech_pass
-from curation.speech.places import UnreachableModel, identity, shortened
+from curation.speech.places import UnreachableModel, identity
 from curation.speech.sound_class import LightSoundClassifier
 from curation.speech.subtitles import subtitles
 from curation.speech.transcripts import (
@@ -35,7 +36,7 @@ from curation.speech.transcripts import (
 from curation.speech.vad import WINDOW_S, windows, within
 from warehouse import events
 from warehouse.caption_texts import accepted_texts
-from warehouse.captions import accept_all
+from warehouse.captions import accept_all, accept_caption, reject_caption
 from warehouse.people import NotAllowed, Role, add_user
 from warehouse.tables import Caption, Material, MaterialWork, Segment
 
@@ -416,8 +417,40 @@ def test_a_newer_pipeline_replaces_what_an_older_one_wrote(workspace, library, d
     assert [one.text for one in rows] == ["new words", "new words"]
     assert "old" not in material.audio_content
     with workspace.database.reading() as session:
-        # Which of two models is right is for people to say.
-        assert [one.state.value for one in session.exec(select(Caption))] == ["proposed", "proposed"]
+        first, second = session.exec(select(Caption).order_by(Caption.created_at, Caption.id)).all()
+        assert (first.state.value, second.state.value) == ("superseded", "proposed")
+        told = events.history(session, "caption", first.id)
+        assert [(one.action, one.actor) for one in told][-1] == ("supersede", f"run:{second.run_id}")
+
+
+def test_the_older_pipeline_can_take_its_place_again(workspace, library, dialogue):
+    sound = library.add(dialogue)
+    for version in ("1", "2", "1"):
+        assert run_speech_pass(workspace, work(Scribe(f"words of {version}", version=version)), Which()).done == 1
+    rows, _ = held(workspace, sound)
+    assert {one.text for one in rows} == {"words of 1"}
+    with workspace.database.reading() as session:
+        captions = session.exec(select(Caption).order_by(Caption.created_at, Caption.id)).all()
+        assert [one.state.value for one in captions] == ["superseded", "superseded", "proposed"]
+        assert captions[2].text == captions[0].text
+
+
+@pytest.mark.parametrize(
+    ("decide", "states"), [(accept_caption, ["accepted", "proposed"]), (reject_caption, ["rejected", "proposed"])]
+)
+def test_what_people_decided_about_a_transcript_stays(workspace, library, dialogue, decide, states):
+    library.add(dialogue)
+    (_mei, rita, _pat) = users(workspace)
+    run_speech_pass(workspace, work(), Which())
+    with workspace.database.session() as session:
+        decide(session, session.exec(select(Caption.id)).one(), rita)
+    run_speech_pass(workspace, work(), Which(again=True))  # the same words, of which somebody has decided
+    with workspace.database.reading() as session:
+        assert len(session.exec(select(Caption)).all()) == 1
+    run_speech_pass(workspace, work(Scribe("new words", version="2")), Which())
+    with workspace.database.reading() as session:
+        captions = session.exec(select(Caption).order_by(Caption.created_at, Caption.id)).all()
+        assert [one.state.value for one in captions] == states
 
 
 def test_the_same_pipeline_again_proposes_nothing_twice(workspace, library, dialogue):
@@ -436,6 +469,8 @@ def test_speech_that_a_newer_pipeline_does_not_find_is_gone(workspace, library, 
     run_speech_pass(workspace, deaf, Which())
     rows, material = held(workspace, sound)
     assert (rows, material.audio_content, material.audio_content_by) == ([], None, None)
+    with workspace.database.reading() as session:
+        assert [one.state.value for one in session.exec(select(Caption))] == ["superseded"]
 
 
 def test_a_failure_is_kept_with_its_reason_and_tried_again(workspace, library, dialogue, silence):
@@ -713,13 +748,34 @@ def test_commands_transcribe_show_and_edit(
     assert "left as people have them: 1" in text
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"edition": "x"}', '{"edition": "x", "segments": [{"start_s": "a"}]}'])
-def test_a_file_that_is_no_transcript_is_refused(scripted, library, dialogue, project, call, tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("", "Invalid JSON"),
+        ("[]", "Input should be an object"),
+        ('{"edition": "x"}', "segments: Field required"),
+        ('{"edition": "x", "segments": [3]}', "segments.0: Input should be an object"),
+        (
+            '{"edition": "x", "segments": [{"start_s": 0, "end_s": "a", "text": "b"}]}',
+            "segments.0.end_s: Input should be a valid number",
+        ),
+    ],
+)
+def test_a_file_that_is_no_transcript_is_refused(
+    scripted, library, dialogue, project, call, tmp_path, content, problem
+):
     sound = library.add(dialogue)
     file = tmp_path / "edited.json"
     file.write_text(content)
-    with pytest.raises(BadSegments, match="is not what"):
+    with pytest.raises(BadSegments, match=f"is not what .* gives: {problem}"):
         call("edit-segments", sound.id, file, "--by", "mei", project=project)
+
+
+@pytest.mark.parametrize("command", ["transcribe", "classify-sound"])
+def test_a_picture_that_is_named_is_told_to_have_no_sound(scripted, library, media, project, call, command):
+    picture = library.add(media.coded(media.photo(1)))
+    with pytest.raises(NothingToHear, match="is image without a sound"):
+        call(command, picture.id, project=project)
 
 
 def test_a_videos_sound_is_what_is_transcribed(scripted, project, call, media, tmp_path, workspace):

@@ -80,6 +80,44 @@ def test_spread_is_without_the_noise_of_the_questions():
     assert np.mean(found) == pytest.approx(np.std(truth, ddof=1), abs=0.005)
 
 
+@pytest.mark.parametrize(("models", "questions"), [(2, 40), (3, 30), (6, 25)])
+def test_the_noise_is_that_of_the_analysis_of_variance(models, questions):
+    scores = np.random.default_rng(models).random((models, questions)) + np.linspace(0, 1, models)[:, None]
+    rest = scores - scores.mean(axis=0) - scores.mean(axis=1)[:, None] + scores.mean()
+    mean_square = (rest**2).sum() / ((models - 1) * (questions - 1))
+    variance = scores.mean(axis=1).var(ddof=1) - mean_square / questions
+    assert judge_subset("s", scores, None).spread == pytest.approx(variance**0.5)
+
+
+def share_dropped(truth, questions, repeats=200):
+    rng = np.random.default_rng(5)
+    verdicts = [
+        judge_subset("s", (rng.random((len(truth), questions)) < np.array(truth)[:, None]).astype(float), None)
+        for _ in range(repeats)
+    ]
+    return np.mean([not verdict.kept for verdict in verdicts])
+
+
+def test_a_subset_is_dropped_only_where_the_scores_show_that_it_is_flat():
+    # By the bound, at most 5 of 100 subsets are dropped whose models really differ by two points and more.
+    assert share_dropped([0.55, 0.57, 0.59, 0.61, 0.63], 2000) <= 0.08
+    # A hundred questions cannot show that two equal models are equal; ten thousand can.
+    assert share_dropped([0.6, 0.6], 100) <= 0.1
+    assert share_dropped([0.6] * 8, 10_000, repeats=20) >= 0.9
+
+
+def test_scores_that_cannot_be_compared_do_not_count():
+    scores = points([0.3, 0.9], 40)
+    alone = np.full((1, 40), np.nan)
+    alone[0, 3] = 1.0
+    found = judge_subset("s", np.vstack([scores, alone]), None)
+    assert found == judge_subset("s", scores, None)
+    assert not judge_subset("s", np.vstack([scores, np.full((1, 40), np.nan)]), 0.95).kept
+    apart = np.full((2, 40), np.nan)
+    apart[0, :20], apart[1, 20:] = 0.0, 1.0
+    assert judge_subset("s", apart, None).why == "not judged: 2 models on 0 questions"
+
+
 def test_a_blunt_subset_is_dropped_whole_and_said():
     hard = Scores(("a", "b"), tuple(f"q{n}" for n in range(20)), points([0.2, 0.25], 20))
     candidates = [candidate(n, subset="hard", chance=0.25) for n in range(20)] + [candidate(99, subset="other")]

@@ -227,6 +227,8 @@ def _configs(parts: Mapping[str, Mapping[str, Sequence[ManifestRow]]]) -> list[d
 
 
 def _loading(parts: Mapping[str, Mapping[str, Sequence[ManifestRow]]]) -> str:
+    if not parts:  # all are held out, or were withdrawn
+        return "No question of this version is published, so there is nothing to load.\n"
     config = min(parts)
     return f"""\
 With `datasets` 4 or newer; the configs are {", ".join(f"`{name}`" for name in sorted(parts))}:

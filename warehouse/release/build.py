@@ -28,6 +28,7 @@ from warehouse.release.records import (
     version_taken,
 )
 from warehouse.release.splits import Split, SplitPlan, assign_splits, earlier_splits, item_groups
+from warehouse.release.tombstones import tombstones_of
 from warehouse.runs import open_run
 from warehouse.tables import Release, ReleaseItem, ReleaseState
 
@@ -82,18 +83,18 @@ def build_release(
     Raises:
         BadReleaseName, BadVersion, VersionTaken: Name and version cannot be used.
         UnknownName: The query names an unknown task type.
-        NothingToRelease: No accepted item fits it.
+        NothingToRelease: No accepted item fits it, and nothing that the name held before was withdrawn.
     """
     with database.reading() as session:
         check_name_and_version(session, name, version)
-        _chosen(session, recipe.query)
+        _chosen(session, name, recipe.query)
     settings = _settings(recipe)
     with open_run(
         database, "release build", {**settings, "name": name, "version": version}, recipe.plan.seed, clock
     ) as run:
         with database.session() as session:
             check_name_and_version(session, name, version)
-            members = _split(session, name, _chosen(session, recipe.query), recipe.plan)
+            members = _split(session, name, _chosen(session, name, recipe.query), recipe.plan)
             private = {"salt": recipe.salt or secrets.token_hex(16)} if recipe.plan.holdout_share else {}
             release = Release(
                 name=name, version=version, settings=settings | private, run_id=run.id, created_at=clock()
@@ -146,7 +147,8 @@ def _add(session: Session, release: Release) -> None:
         raise version_taken(release) from error
 
 
-def _chosen(session: Session, query: Query) -> list[Member]:
+def _chosen(session: Session, name: str, query: Query) -> list[Member]:
+    """What fits; nothing, where all that the name ever held was withdrawn: its tombstones must be told all the same."""
     taxonomy = load_taxonomy()
     task_types = {taxonomy.get(name).id for name in query.task_types}
     languages = {language.lower() for language in query.languages}
@@ -155,7 +157,7 @@ def _chosen(session: Session, query: Query) -> list[Member]:
         for item, revision in revisions_in(session, *RELEASABLE)
         if _fits(question_of(revision), task_types, languages, query.modalities)
     ]
-    if not chosen:
+    if not chosen and not tombstones_of(session, Release(name=name), ()):
         raise NothingToRelease(
             "no accepted item fits this query; 'interplay item list' shows the items and their states"
         )

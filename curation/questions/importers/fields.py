@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from curation.questions.importers.base import BadRecord, Label
@@ -68,6 +68,20 @@ def texts_of(value: Any, name: str) -> tuple[str, ...]:
     if None in texts:
         raise BadRecord("empty_choice", f"{name} has an empty entry at place {texts.index(None) + 1}")
     return tuple(text for text in texts if text is not None)
+
+
+def choices_of(data: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
+    """Choices that have a field each, of which the last ones may be empty; () where all are.
+
+    Raises:
+        BadRecord: One is empty before one that is not: letters and numbers would mean others. Or as `text_of`.
+    """
+    held = [text_of(data.get(name), name) for name in names]
+    while held and held[-1] is None:
+        held.pop()
+    if None in held:
+        raise BadRecord("empty_choice", f"{names[held.index(None)]} is empty, but {names[len(held) - 1]} is not")
+    return tuple(choice for choice in held if choice is not None)
 
 
 def labels_of(

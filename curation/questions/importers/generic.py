@@ -14,7 +14,7 @@ from core.question import AnswerKey, QuestionKind
 from core.taxonomy import load_taxonomy
 from curation.questions.importers.answers import by_index, by_letter, by_text, checked_choices
 from curation.questions.importers.base import BadQuestionFile, BadRecord, ByWhat, Draft, Given, Label, Layout
-from curation.questions.importers.fields import first_of, labels_of, needed, text_of, texts_of
+from curation.questions.importers.fields import choices_of, first_of, labels_of, needed, text_of, texts_of
 from curation.questions.importers.prompts import task_type, woven
 from curation.questions.media import from_base64, from_value
 from evaluation.graders import GRADERS
@@ -154,8 +154,7 @@ class Generic(Layout):
             case str() as name:
                 written = texts_of(data.get(name), name)
             case names:
-                held = [text_of(data.get(name), name) for name in names]
-                written = tuple(choice for choice in held if choice is not None)
+                written = choices_of(data, names)
         # A table may hold open questions beside those with choices.
         return checked_choices(written) if written else ()
 

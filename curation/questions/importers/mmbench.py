@@ -14,7 +14,7 @@ from typing import Any
 from core.question import choice_label
 from curation.questions.importers.answers import by_letter, checked_choices
 from curation.questions.importers.base import BadRecord, CopyOf, Draft, Given, Layout
-from curation.questions.importers.fields import first_of, labels_of, needed, text_of
+from curation.questions.importers.fields import choices_of, first_of, labels_of, needed
 from curation.questions.importers.prompts import choice_draft, task_type
 from curation.questions.media import from_base64, from_value
 from evaluation.graders.choice import MOST_OPTIONS
@@ -56,8 +56,7 @@ class MmBench(Layout):
         qid = needed(data, "index")
         if qid.isdecimal() and len(qid) <= LONGEST_INDEX and int(qid) >= COPIES_FROM:
             raise CopyOf(str(int(qid) % COPIES_FROM))
-        options = [text_of(data.get(letter), letter) for letter in LETTERS if letter in data]
-        choices = checked_choices([option for option in options if option is not None])
+        choices = checked_choices(choices_of(data, LETTERS))
         key = by_letter(first_of(data, "answer"), choices)
         asked = "\n".join(part for part in (first_of(data, "hint"), needed(data, "question")) if part)
         typed = task_type(first_of(data, "category"), TASK_TYPES, DEFAULT_TASK_TYPE)
