@@ -76,8 +76,9 @@ def _bare(path: Path, limits: MediaLimits) -> bytes | None:
     try:
         data = read_source(path, limits)
         found = recognise(io.BytesIO(data), str(path))
-        # Of FLAC, the end of the last frame is not found by its segments.
-        cut = strip_container(data, limits) if found == FLAC else without_metadata(data, found)
+        cut = without_metadata(data, found)
+        if cut == data and found == FLAC:  # the end of its last frame is not found by its segments
+            cut = strip_container(data, limits)
     except (MediaError, ValueError):
         return None  # decoding says what is wrong with it
     return data if cut == data else None

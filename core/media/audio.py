@@ -176,6 +176,7 @@ def strip_container(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> byt
     except ValueError as error:
         raise UndecodableMedia(f"{name}: damaged {found.label} data ({error})") from error
     if cut is not None:
+        del data  # hours of sound do not fit into memory thrice
         return _without_flac_tail(cut, name, limits) if found == formats.FLAC else cut
     with opened(data, limits) as container:
         video, audio = main_video(container), main_audio(container)

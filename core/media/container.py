@@ -192,8 +192,9 @@ def remux(
             for packet in _to_copy(container, tuple(streams)):
                 if packet.dts is None and packet.size == 0:
                     continue
-                cut = cuts[packet.stream_index]
-                kept = packet if cut is None else _with_data(packet, cut(bytes(packet)))
+                kept = _without_user_data(packet, cuts[packet.stream_index])
+                if kept is None:
+                    continue
                 ticks = round(shift_s / kept.time_base)
                 kept.pts = None if kept.pts is None else kept.pts - ticks
                 kept.dts = None if kept.dts is None else kept.dts - ticks
@@ -236,7 +237,8 @@ def _copy_of(stream: Stream, out: Any, name: str) -> Stream:
         raise UnsupportedMedia(f"{name}: stream {stream.index} cannot be copied ({error}); convert the file") from error
     found = _cutters_of(stream)
     if found is not None:
-        copy.codec_context.bit_rate = 0  # else the muxer repeats what was true with the user data
+        if codec_name(stream) in ("h264", "hevc"):
+            copy.codec_context.bit_rate = 0  # else the muxer repeats what was true with their user data
         if stream.codec_context.extradata:
             copy.codec_context.extradata = found[0](stream.codec_context.extradata)
     return copy
@@ -261,11 +263,15 @@ def _cutters_of(stream: Stream, keeps_settings: bool = False) -> tuple[Cutter, C
     return cutters(codec_name(stream), stream.codec_context.extradata, keeps_settings)
 
 
-def _with_data(packet: "Packet[Stream]", data: bytes) -> "Packet[Stream]":
-    """A packet with other bytes of the same time, for PyAV cannot shorten one."""
-    if len(data) == packet.size:
+def _without_user_data(packet: "Packet[Stream]", cut: Cutter | None) -> "Packet[Stream] | None":
+    """The packet, or, for PyAV cannot shorten one, another in its place; None when it was user data alone."""
+    data = b"" if cut is None else bytes(packet)
+    kept = data if cut is None else cut(data)
+    if kept == data:
         return packet
-    copy: Packet[Stream] = Packet(data)
+    if not kept:
+        return None
+    copy: Packet[Stream] = Packet(kept)
     copy.stream, copy.time_base = packet.stream, packet.time_base
     copy.pts, copy.dts, copy.duration = packet.pts, packet.dts, packet.duration
     copy.is_keyframe = packet.is_keyframe

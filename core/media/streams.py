@@ -188,7 +188,8 @@ def _take_packet(reading: _Reading, packet: "Packet[Stream]") -> list[VideoFrame
     if tally is None:
         return []
     if not reading.has_user_data and (cutter := reading.cutters.get(packet.stream.index)):
-        reading.has_user_data = len(cutter(bytes(packet))) != packet.size
+        data = bytes(packet)
+        reading.has_user_data = cutter(data) != data
     tally.packets_end_s = max(tally.packets_end_s, end_s)
     tally.packet_count += 1
     try:

@@ -188,9 +188,8 @@ def matches_command(
     """
     with open_workspace(project) as workspace, workspace.database.reading() as session:
         chosen = None if subject is None else subjects_of(session, subject)
-        matches = shown(
-            session, matches_of(session, chosen, open_only), workspace.blobs if html else None, language if html else "en"
-        )
+        found = matches_of(session, chosen, open_only)
+        matches = shown(session, found, workspace.blobs, language) if html else shown(session, found)
         if html is not None:
             html.write_text(page(matches, language), encoding="utf-8")
         document = [_match_document(one.match) | {"name": one.name} for one in matches]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from curation.dedupe.index import Rows
 from curation.dedupe.match import Match, Pair, inverse, placed
-from curation.dedupe.pictures import Hits, Pictures, view_hits
+from curation.dedupe.pictures import INVERSE, Hits, Pictures, view_hits
 from curation.dedupe.register import Maps, compare
 from curation.dedupe.timeline import Alignment, alignments, grouped, is_long_enough, overlap
 
@@ -83,11 +83,14 @@ def _compared(films: Films, pair: Pair, hits: Hits, indexed: Rows) -> Match | No
     first_s = (one - films.starts[first]) / films.hz[first]
     second_s = (other - films.starts[second]) / films.hz[second]
     maps = np.where(is_forward[:, None, None], hits.maps(), inverse(hits.maps()))
+    turnings = np.where(is_forward, hits.turning, INVERSE[hits.turning])
     order = np.lexsort((second_s, first_s, hits.window, hits.turning, hits.bits))
     best: tuple[float, Alignment, Maps] | None = None
     for line in alignments(first_s, second_s, STEP_S, LINES):
-        on_line = np.abs(second_s - line.speed * first_s - line.offset_s)[order] <= STEP_S / 2 + 1e-9
-        tried = _along(films, (first, second), line, maps[order[np.argmax(on_line)]])
+        on_line = np.abs(second_s - line.speed * first_s - line.offset_s) <= STEP_S / 2 + 1e-9
+        # Frames that are nearly symmetric look alike under several turnings; most frames tell which it is.
+        likely = on_line & (turnings == np.bincount(turnings[on_line]).argmax())
+        tried = _along(films, (first, second), line, maps[order[np.argmax(likely[order])]])
         if tried is not None and (best is None or tried[0] < best[0]):
             best = (tried[0], line, tried[1])
     if best is None:

@@ -121,7 +121,7 @@ class Hits:
         hits = Hits(
             np.where(swap, self.other, self.reference),
             np.where(swap, self.reference, self.other),
-            np.where(swap, _INVERSE[self.turning], self.turning),
+            np.where(swap, INVERSE[self.turning], self.turning),
             *(self.window, self.bits, self.is_strip),
         )
         low, high = np.minimum(hits.reference, hits.other), np.maximum(hits.reference, hits.other)
@@ -157,7 +157,7 @@ def view_hits(pictures: Pictures, asked: Rows, others: Rows) -> Hits:
         place, turning = np.divmod(rows, turns)
         one, window = np.divmod(place, len(WINDOWS) ** 2)
         bits = np.bitwise_count(hashes[rows] ^ known[near])
-        found.append(Hits.of(others[near], asked[one], _INVERSE[turning], window + 1, bits))
+        found.append(Hits.of(others[near], asked[one], INVERSE[turning], window + 1, bits))
     return Hits.joined(found)
 
 
@@ -207,7 +207,7 @@ def _turning_of(matrix: npt.NDArray[np.float64]) -> int:
     return int(np.argmax([(turning.matrix * matrix).sum() for turning in TURNINGS]))
 
 
-_INVERSE = np.array([_turning_of(turning.matrix.T) for turning in TURNINGS])
+INVERSE = np.array([_turning_of(turning.matrix.T) for turning in TURNINGS])
 _STRIP_TURNINGS = np.array(
     [
         [

@@ -42,7 +42,7 @@ STEP_S = 0.125
 LINES = 3
 SHORT_S, LONG_S = 1.5, 3.0
 """What both have of short sounds says little: more of it must be alike, more closely, in half of the longer one."""
-SHORT_DISTANCE_MAX, DISTANCE_MAX, LONG_DISTANCE_MAX = 0.08, 0.2, 0.3
+SHORT_DISTANCE_MAX, DISTANCE_MAX, LONG_DISTANCE_MAX = 0.055, 0.2, 0.3
 SHORT_VOTES_MIN, VOTES_MIN = 0.4, 0.15
 """The part of the moments along a line that must sound alike for sounds to be compared along it."""
 HEARD_MIN_S = 0.4

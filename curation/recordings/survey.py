@@ -1,7 +1,7 @@
 """What a withdrawal touches: everything that shows, holds or publishes what somebody gave under a consent."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,12 +124,11 @@ def survey(session: Session, consent: Consent) -> Survey:
 def _given(session: Session, consent: Consent, hashes: Collection[str]) -> dict[str, Material]:
     """Materials that came under the consent, or whose bytes, as received or as served, were stored under it."""
     sourced = select(MaterialSource.material_id).where(MaterialSource.consent_id == consent.id)
-    given = or_(
-        col(Material.id).in_(sourced),
-        col(Material.sha256).in_(hashes),
-        col(Material.media)["sha256"].as_string().in_(hashes),
-    )
-    return {one.id: one for one in session.exec(select(Material).where(given))}
+    found = {one.id: one for one in session.exec(select(Material).where(col(Material.id).in_(sourced)))}
+    for names in chunked(sorted(hashes)):
+        given = or_(col(Material.sha256).in_(names), col(Material.media)["sha256"].as_string().in_(names))
+        found |= {one.id: one for one in session.exec(select(Material).where(given))}
+    return found
 
 
 def _family(session: Session, given: dict[str, Material]) -> tuple[Material, ...]:
@@ -139,19 +138,21 @@ def _family(session: Session, given: dict[str, Material]) -> tuple[Material, ...
     """
     found, fresh = dict(given), list(given.values())
     while fresh:
-        ids = [one.id for one in fresh]
-        parents = [one.parent_id for one in fresh if one.parent_id]
-        sounds = [one.measures["sound"]["sha256"] for one in fresh if "sound" in one.measures]
-        near = or_(
-            col(Material.id).in_(parents),
-            col(Material.parent_id).in_(ids),
-            col(Material.sha256).in_(sounds),
-            col(Material.media)["sha256"].as_string().in_([one.media_ref.sha256 for one in fresh]),
-            col(Material.measures)["sound"]["sha256"].as_string().in_([one.sha256 for one in fresh]),
-        )
-        fresh = [one for one in session.exec(select(Material).where(near)) if one.id not in found]
-        found |= {one.id: one for one in fresh}
+        near = {one.id: one for some in chunked(fresh) for one in _nearest(session, some)}
+        fresh = [one for id_, one in sorted(near.items()) if id_ not in found]
+        found |= near
     return tuple(found[id_] for id_ in sorted(found))
+
+
+def _nearest(session: Session, materials: Sequence[Material]) -> Sequence[Material]:
+    near = or_(
+        col(Material.id).in_([one.parent_id for one in materials if one.parent_id]),
+        col(Material.parent_id).in_([one.id for one in materials]),
+        col(Material.sha256).in_([one.measures["sound"]["sha256"] for one in materials if "sound" in one.measures]),
+        col(Material.media)["sha256"].as_string().in_([one.media_ref.sha256 for one in materials]),
+        col(Material.measures)["sound"]["sha256"].as_string().in_([one.sha256 for one in materials]),
+    )
+    return session.exec(select(Material).where(near)).all()
 
 
 def _showing(session: Session, material_ids: Collection[str]) -> dict[str, str]:

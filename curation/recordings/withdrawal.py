@@ -192,8 +192,8 @@ def _end_leases(session: Session, found: Survey, actor: str, clock: Clock) -> in
 
 
 def _end_gold(session: Session, found: Survey) -> int:
-    gold = select(GoldItem).where(col(GoldItem.revision_id).in_(sorted(found.revision_ids)), col(GoldItem.active))
-    rows = session.exec(gold).all()
+    active = session.exec(select(GoldItem).where(col(GoldItem.active))).all()
+    rows = [row for row in active if row.revision_id in found.revision_ids]
     for row in rows:
         row.active = False
         session.add(row)

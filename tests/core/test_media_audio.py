@@ -1,4 +1,5 @@
 import io
+import struct
 import wave
 from fractions import Fraction
 
@@ -147,6 +148,54 @@ def test_file_of_subtitles_alone_is_no_media():
     for function in (probe, strip_container):
         with pytest.raises(UnsupportedMedia, match="without sound or picture"):
             function(buffer.getvalue())
+
+
+@pytest.mark.parametrize("page_s", [1, 60])
+@pytest.mark.parametrize("seconds", [0.9, 3.3])
+@pytest.mark.parametrize("wrong_s", [0, -0.02, (1 << 32) / 8000])
+def test_ogg_whose_last_page_says_an_odd_end_is_taken_as_it_sounds(page_s, seconds, wrong_s):
+    """FFmpeg takes a stream of a single page for one that ends early, and copies it with an end 2**32 too late."""
+    received = last_page_says(vorbis(seconds, page_s), round((seconds + wrong_s) * 8000))
+    heard = load_audio(received, sample_rate_hz=None)
+    assert heard.shape[0] / 8000 == pytest.approx(seconds, abs=0.15)  # a block is 1024 samples
+    assert probe(received).duration_s == heard.shape[0] / 8000
+    copy = strip_container(received)
+    copied = load_audio(copy, sample_rate_hz=None)
+    assert np.array_equal(copied, heard[: copied.shape[0]])
+    assert copied.shape[0] / 8000 == probe(copy).duration_s == pytest.approx(seconds, abs=0.15)
+    assert strip_container(copy) == copy
+    with av.open(io.BytesIO(copy)) as container:
+        assert container.duration / 1_000_000 == pytest.approx(seconds, abs=0.15)
+    if page_s == 60:
+        assert copied.shape == heard.shape
+
+
+def vorbis(seconds: float, page_s: float) -> bytes:
+    """A rising tone at 8 kHz on Ogg pages of at most so many seconds."""
+    at_s = np.arange(round(seconds * 8000)) / 8000
+    sound = (0.3 * np.sin(2 * np.pi * (200 + 100 * at_s) * at_s)).astype(np.float32)
+    buffer = io.BytesIO()
+    with av.open(buffer, "w", format="ogg", options={"page_duration": str(round(page_s * 1_000_000))}) as out:
+        stream = out.add_stream("vorbis", rate=8000, layout="stereo", options={"strict": "experimental"})
+        frame = av.AudioFrame.from_ndarray(np.stack([sound, sound]), format="fltp", layout="stereo")
+        frame.sample_rate, frame.pts = 8000, 0
+        for one in (frame, None):
+            out.mux(stream.encode(one))
+    return buffer.getvalue()
+
+
+def last_page_says(ogg: bytes, end: int) -> bytes:
+    """An Ogg file whose last page has another granule position, and the checksum for it (RFC 3533)."""
+    at = ogg.rfind(b"OggS")
+    page = bytearray(ogg[at:])
+    page[6:14], page[22:26] = struct.pack("<q", end), bytes(4)
+    checksum = 0
+    for byte in page:
+        checksum ^= byte << 24
+        for _ in range(8):
+            checksum = (checksum << 1 ^ (0x04C11DB7 if checksum >> 31 else 0)) & 0xFFFFFFFF
+    page[22:26] = struct.pack("<I", checksum)
+    return ogg[:at] + bytes(page)
 
 
 def test_damage_is_told(make_film):

@@ -27,6 +27,14 @@ def test_the_environment_wins_over_the_file_and_the_file_over_the_default(root, 
     assert (settings.originals, settings.executor, settings.max_file_bytes) == ("sealed", "dask", 10)
 
 
+def test_speech_models_in_the_project_folder_are_found_from_anywhere(root, tmp_path, monkeypatch):
+    (root / "whisper").mkdir()
+    monkeypatch.chdir(tmp_path)
+    settings = write(root, 'asr_model = "whisper"\ndiarization_model = "pyannote/elsewhere"').settings
+    assert (settings.asr_model, settings.diarization_model) == (str(root / "whisper"), "pyannote/elsewhere")
+    assert write(root).settings.asr_model == "small"
+
+
 def test_models_are_tables(root):
     text = '[models.g]\nprovider = "google/gemini"\n[models.g.generate]\ntemperature = 0.0\n'
     assert write(root, text).settings.models == {"g": {"provider": "google/gemini", "generate": {"temperature": 0.0}}}

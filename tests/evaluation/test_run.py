@@ -8,7 +8,8 @@ from evaluation.conditions import STANDARD
 from evaluation.models.catalogue import Price, find_models
 from evaluation.run import Order, count_pending, evaluate, forget, release_revisions, report_release
 from evaluation.solve import plan
-from warehouse.tables import Run, RunStatus
+from warehouse.release.tombstones import MediaWithdrawn
+from warehouse.tables import Material, MaterialState, RevisionMedia, Run, RunStatus
 
 NAMES = ["full", "without_audio", "without_image", "without_video", "text_only"]
 
@@ -82,6 +83,16 @@ def test_the_release_gives_its_items_in_order(zoo, sound_items):
     assert [name for name, _ in release_revisions(zoo, "zoo", "1.0.0")] == [item.name for item in sound_items]
     with pytest.raises(UnknownName, match=r"unknown release 'zoo 1.0.1'; did you mean 'zoo 1.0.0'"):
         release_revisions(zoo, "zoo", "1.0.1")
+
+
+def test_a_release_that_shows_what_was_withdrawn_is_put_to_no_model(zoo):
+    with zoo.database.session() as session:
+        material = session.exec(select(Material).join(RevisionMedia)).first()
+        material.state = MaterialState.WITHDRAWN
+    for ask in (evaluate, count_pending):
+        with pytest.raises(MediaWithdrawn, match=r"zoo 1\.0\.0 shows 1 media that were withdrawn"):
+            ask(zoo, "zoo", "1.0.0", order(zoo, "keen"))
+    assert points(zoo) == {}
 
 
 def test_a_model_that_cannot_be_used_stops_it_before_anything_is_asked(zoo):

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from threading import Thread
 
 import duckdb
 import pytest
@@ -10,12 +11,13 @@ from typer.testing import CliRunner
 
 from core.ids import utc_now
 from warehouse import forgetting
+from warehouse.database import Database
 from warehouse.facts import FactStore
 from warehouse.guards import ImmutableRow
 from warehouse.inspection import inspect_blobs
 from warehouse.items import Draft, get_item, revise_item
 from warehouse.lifecycle import Action, Advance, advance
-from warehouse.release.build import Query, Recipe, build_release
+from warehouse.release.build import NothingToRelease, Query, Recipe, build_release
 from warehouse.release.diff import diff_releases
 from warehouse.release.export import TOMBSTONES, export_release
 from warehouse.release.manifest import read_manifest
@@ -138,6 +140,23 @@ def test_an_item_that_goes_on_with_other_media_has_no_tombstone(world):
     assert ([row.qid for row in manifest.rows], manifest.tombstones) == (["a"], ())
 
 
+def test_where_all_was_withdrawn_the_next_release_holds_the_tombstones_alone(any_world, tmp_path):
+    world = any_world
+    gone = spoken(world, "gone", 500)
+    release(world, "1.0.0")
+    take_back(world, gone)
+    retire(world, "gone")
+    manifest = release(world, "1.1.0")
+    assert (manifest.rows, [stone.qid for stone in manifest.tombstones]) == ((), ["gone"])
+    for format_name in ("jsonl", "huggingface"):
+        folder = tmp_path / format_name
+        export_release(world.database, world.blobs, "zoo", "1.1.0", format_name, folder, world.clock)
+        assert [json.loads(line)["qid"] for line in (folder / TOMBSTONES).read_text().splitlines()] == ["gone"]
+        assert verify_folder(folder).damages == []
+    with pytest.raises(NothingToRelease):
+        build_release(world.database, "another", "1.0.0", Recipe(), "max", world.clock)
+
+
 def test_an_earlier_release_is_not_damaged_and_leaves_no_more(world, tmp_path):
     gone = spoken(world, "gone", 500)
     kept = spoken(world, "stays", 600)
@@ -207,9 +226,11 @@ def test_words_about_media_go_and_nothing_else_may_be_changed_by_the_way(any_wor
                     detail={"audio_content": "my name is", "licence": "MIT"},
                 )
             )
+            edited = {"before": [{"text": "my name is", "start_s": 0.5}], "after": [], "reason": "my name is", "n": 3}
+            session.add(Event(actor="x", subject_kind="material", subject_id=material.id, action="new", detail=edited))
     with world.database.session() as session:
         told = forgetting.forget_words(session, session.get(Material, gone.id), "max", world.clock)
-    assert told == {"segment": 1, "caption": 1, "event": 1}
+    assert told == {"segment": 1, "caption": 1, "event": 2}
     with world.database.session() as session:
         assert forgetting.forget_words(session, session.get(Material, gone.id), "max", world.clock) == {}
 
@@ -228,12 +249,52 @@ def test_words_about_media_go_and_nothing_else_may_be_changed_by_the_way(any_wor
         assert texts(session, gone) == (None, [blank], [{"audio_content": blank, "licence": "MIT"}], [])
         words = "my name is"
         assert texts(session, kept) == (words, [words], [{"audio_content": words, "licence": "MIT"}], [words])
+        new = select(Event).where(Event.subject_id == gone.id, Event.action == "new")
+        assert session.exec(new).one().detail == {"before": blank, "after": blank, "reason": blank, "n": 3}
         # Outside of `forget_words` captions and events are what they were: immutable.
         caption = session.exec(select(Caption).where(Caption.material_id == gone.id)).one()
         caption.text = "rewritten"
         with pytest.raises(ImmutableRow):
             session.flush()
         session.rollback()
+    with world.database.session() as session, forgetting._forgetting(session, gone.id):
+        # And within it nothing but words goes out.
+        session.exec(new).one().detail = {"before": blank, "after": blank, "reason": "rewritten", "n": 3}
+        with pytest.raises(ImmutableRow):
+            session.flush()
+        session.rollback()
+
+
+def test_a_word_that_was_deleted_is_nowhere_in_the_files_of_the_database(tmp_path):
+    database = Database(f"sqlite:///{tmp_path / 'tables.db'}")
+    database.upgrade()
+    words = "my name is nobody's"
+    with database.session() as session:
+        event = Event(actor="x", subject_kind="material", subject_id="m", action="describe", detail={"words": words})
+        session.add(event)
+    with database.session() as session:
+        forgetting.blank_events(session, "material", "m")
+
+    def holds():
+        return [file.name for file in tmp_path.iterdir() if words.encode() in file.read_bytes()]
+
+    assert holds()
+    assert database.scrub() is None
+    assert holds() == []
+    with database.session() as session:  # and it is whole
+        assert [one.detail for one in session.exec(select(Event))] == [{"words": forgetting.FORGOTTEN}]
+    database.close()
+
+
+def test_a_reader_of_an_older_moment_keeps_the_words(tmp_path, monkeypatch):
+    monkeypatch.setattr("warehouse.database.BUSY_TIMEOUT_MS", 10)
+    database = Database(f"sqlite:///{tmp_path / 'tables.db'}")
+    database.upgrade()
+    with database.reading() as session:
+        session.exec(select(Event)).all()
+        assert database.scrub() == "somebody reads the database"
+    assert database.scrub() is None
+    database.close()
 
 
 def test_facts_that_name_something_are_deleted_and_all_others_stay(tmp_path):
@@ -247,6 +308,33 @@ def test_facts_that_name_something_are_deleted_and_all_others_stay(tmp_path):
     assert forgetting.remove_facts(facts, "embedding", "subject", {"b", "z"}) == 1
     assert forgetting.remove_facts(facts, "embedding", "subject", {"b", "z"}) == 0
     assert forgetting.remove_facts(facts, "embedding", "subject", set()) == 0
+    with facts.writer("embedding", "run-2") as writer:
+        assert not facts.is_written("embedding")
+        writer.add({"subject": "a", "embedder": "e@2", "vector": [1.0], "recorded_at": utc_now().isoformat()})
+        assert facts.is_written("embedding")
+        assert forgetting.remove_facts(facts, "embedding", "subject", {"nobody"}) == 0
+    assert not facts.is_written("embedding")
     connection = duckdb.connect()
     facts.register(connection, "embedding")
-    assert connection.sql("SELECT subject FROM embedding ORDER BY subject").fetchall() == [("a",), ("c",)]
+    assert connection.sql("SELECT subject FROM embedding ORDER BY subject").fetchall() == [("a",), ("a",), ("c",)]
+
+
+def test_what_is_deleted_does_not_come_back_with_a_merge_that_had_begun(tmp_path, monkeypatch):
+    facts = FactStore(str(tmp_path / "facts"), tmp_path / "journal")
+    with facts.writer("embedding", "run-1", part_rows=1) as writer:
+        for subject in ("a", "b"):
+            writer.add({"subject": subject, "embedder": "e@1", "vector": [1.0], "recorded_at": utc_now().isoformat()})
+    read, threads = FactStore.read, []
+
+    def reads(self, kind, path):
+        if not threads:  # the files are being read; meanwhile somebody takes rows out
+            threads.append(Thread(target=forgetting.remove_facts, args=(facts, "embedding", "subject", {"a"})))
+            threads[0].start()
+            threads[0].join(0.2)
+        return read(self, kind, path)
+
+    monkeypatch.setattr(FactStore, "read", reads)
+    assert facts.compact("embedding") == 2
+    threads[0].join()
+    (path,) = facts.files("embedding")
+    assert facts.read("embedding", path)["subject"].to_pylist() == ["b"]

@@ -157,7 +157,7 @@ def _chosen(session: Session, name: str, query: Query) -> list[Member]:
         for item, revision in revisions_in(session, *RELEASABLE)
         if _fits(question_of(revision), task_types, languages, query.modalities)
     ]
-    if not chosen and not tombstones_of(session, Release(name=name), ()):
+    if not chosen and not tombstones_of(session, Release(name=name, version="", run_id=""), ()):
         raise NothingToRelease(
             "no accepted item fits this query; 'interplay item list' shows the items and their states"
         )

@@ -95,7 +95,8 @@ class DuplicateLink(SQLModel, table=True):
     """Evidence that two materials show the same; groups are the connected components. `first_id` < `second_id`.
 
     `evidence` tells what was aligned, as seen from the first: which part of the second it is, how it is turned, when it
-    begins, how fast and how high. Links whose `method` begins with `SEMANTIC_METHODS` say less: that two materials belong into one split of a release.
+    begins, how fast and how high. Links whose `method` begins with `SEMANTIC_METHODS` say less: that two materials
+    belong into one split of a release.
     """
 
     __tablename__ = "duplicate_link"
