@@ -407,7 +407,7 @@ def test_a_decoder_that_hangs_costs_one_file(folder, tmp_path, project, media, c
     (tmp_path / "hanging_examination.py").write_text(HANGING)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("curation.workbench.examine", importlib.import_module("hanging_examination").examine)
-    monkeypatch.setattr("curation.ingest.MediaLimits", lambda **given: MediaLimits(**given, timeout_s=8))
+    monkeypatch.setattr("core.settings.MediaLimits", lambda **given: MediaLimits(**given, timeout_s=8))
     (folder / "a hang.jpg").write_bytes(media.coded(media.photo(1)))
     for seed in (2, 3):
         (folder / f"{seed}.jpg").write_bytes(media.coded(media.photo(seed)))
