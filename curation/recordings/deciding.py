@@ -8,7 +8,7 @@ from sqlmodel import Session, col, select
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
 from core.media.guard import Guard
-from curation.dedupe.link import link_duplicates
+from curation.dedupe.link import link_duplicates, looks_cache
 from curation.entries import Claims, Entry
 from curation.examine import Examination, examine
 from curation.filters.thresholds import DEFAULT_THRESHOLDS, Thresholds
@@ -97,7 +97,7 @@ def accept_take(
         except (ConsentLacking, TakeWithdrawn):
             _remove_copies(workspace, examination)  # taken back while it was decoded
             raise
-        link_duplicates(workspace.database, run.id)
+        link_duplicates(workspace.database, run.id, looks_cache(workspace.project))
         run.summary = {"material_id": done.material.id, "overruled": failed}
     return done
 
