@@ -3,7 +3,7 @@
 import os
 import tomllib
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError
@@ -73,7 +73,7 @@ class Settings(BaseSettings):
     diarization_model: str | None = None
     clip_model: str = "ViT-B-32/laion2b_s34b_b79k"
     text_model: str = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
-    languages: tuple[str, ...] = ()
+    languages: tuple[Annotated[str, Field(pattern="^[a-z]{2,3}$")], ...] = ()
     allowed_licences: tuple[str, ...] = ()
     models: dict[str, dict[str, Any]] = {}
 

@@ -2,12 +2,11 @@
 
 import hashlib
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Self
 
 from core.media.errors import MediaError
-from core.media.guard import Guard
+from core.media.guard import Guard, guard_of_process
 from core.media.limits import MediaLimits
 from core.media.source import open_source
 from curation.entries import Entry, Rejected, printable
@@ -72,7 +71,7 @@ class Workbench:
     def __call__(self, job: Job) -> Unit:
         """Examine one file and store its bytes."""
         origin = job.entries[0].origin
-        guard = self.guard or _guard_of_process(self.limits)
+        guard = self.guard or guard_of_process(self.limits)
         try:
             examination = guard.run(examine, job.path, self.limits, self.thresholds)
             received = job.path.read_bytes()
@@ -117,8 +116,3 @@ def _rejected(origin: str, path: Path, error: MediaError | OSError) -> Rejected:
         # The origin stands beside the message wherever it is shown.
         return Rejected(origin, error.reason, printable(str(error).removeprefix(f"{path}: ")))
     return Rejected(origin, "unreadable", f"the file cannot be read: {error.strerror or error}")
-
-
-@cache
-def _guard_of_process(limits: MediaLimits) -> Guard:
-    return Guard(1, limits)

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from core.content import Modality
-from core.media.limits import MediaLimits
 from core.question import QuestionKind
 from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
 from warehouse.release.build import Built, Query, Recipe, build_release, describe_release, discard_release
@@ -208,9 +207,8 @@ def discard(
 
 
 def _media_checks(workspace: Workspace) -> MediaChecks:
-    settings = workspace.project.settings
-    limits = MediaLimits(max_bytes=settings.max_file_bytes, max_duration_s=settings.max_duration_s)
-    return MediaChecks(limits, settings.executor, workspace.project.workers)
+    project = workspace.project
+    return MediaChecks(project.media_limits, project.settings.executor, project.workers)
 
 
 def _show_check(findings: Sequence[Finding], as_json: bool) -> None:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from functools import lru_cache
+from functools import cache, lru_cache
 from multiprocessing.connection import wait
 from pathlib import Path
 from types import TracebackType
@@ -127,6 +127,12 @@ class Guard:
     def _renewed(self, lane: ProcessPool) -> ProcessPool:
         _end(lane)
         return self._new_lane()
+
+
+@cache
+def guard_of_process(limits: MediaLimits) -> Guard:
+    """A guard of one worker that lives as long as this process: for clusters, where none can be handed over."""
+    return Guard(1, limits)
 
 
 def _end(lane: ProcessPool) -> None:

@@ -10,7 +10,6 @@ import typer
 from rich.console import Console
 
 from core.errors import InterplayError
-from core.media.limits import MediaLimits
 from curation.contamination.build import Making, build
 from curation.contamination.check import CheckReport, Which, check
 from curation.contamination.entries import Source
@@ -229,11 +228,10 @@ def reopen_command(
 def _making(workspace: Workspace | None, *, with_texts: bool, embed: bool) -> Making:
     if workspace is None:
         return Making(with_texts)
-    settings = workspace.project.settings
     return Making(
         with_texts,
         text_embedder(workspace.project) if embed else None,
-        MediaLimits(max_bytes=settings.max_file_bytes, max_duration_s=settings.max_duration_s),
+        workspace.project.media_limits,
         workspace.project.workers,
     )
 

@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +11,7 @@ from sqlmodel import Session, col, select
 from core.content import MediaRef, Modality
 from core.ids import Clock, utc_now
 from core.media.audio import load_audio
-from core.media.guard import Guard
+from core.media.guard import guard_of_process
 from core.media.image import load_image
 from core.media.limits import MediaLimits
 from core.media.video import iter_frames
@@ -47,7 +46,7 @@ def look(
         name=WORK,
         maker="+".join(METHODS.values()),
         modalities=frozenset(METHODS),
-        make=_Look(workspace.project.settings.max_file_bytes, workspace.project.settings.max_duration_s),
+        make=_Look(workspace.project.media_limits),
         store=_store,
         label="Looking",
     )
@@ -100,12 +99,10 @@ def looks_of(modality: Modality, data: bytes, limits: MediaLimits) -> dict[str, 
 class _Look:
     """Looks at one working copy in a guarded process."""
 
-    max_bytes: int
-    max_duration_s: float
+    limits: MediaLimits
 
     def __call__(self, ref: MediaRef, data: bytes) -> dict[str, Any]:
-        limits = MediaLimits(max_bytes=self.max_bytes, max_duration_s=self.max_duration_s)
-        return _guard_of_process(limits).run(looks_of, ref.modality, data, limits)
+        return guard_of_process(self.limits).run(looks_of, ref.modality, data, self.limits)
 
 
 def _store(session: Session, material: Material, looks: dict[str, Any], run_id: str) -> Mapping[str, Any]:
@@ -125,8 +122,3 @@ def _without_looks(workspace: Workspace) -> list[str]:
     )
     with workspace.database.reading() as session:
         return [id_ for id_, modality, looks in session.exec(query) if METHODS[Modality(modality)] not in looks]
-
-
-@cache
-def _guard_of_process(limits: MediaLimits) -> Guard:
-    return Guard(1, limits)

@@ -121,7 +121,7 @@ def _length(hit: Hit) -> str:
 
 
 def _score(hit: Hit) -> str:
-    return " ".join(f"{value:.3f}" for value in hit.scores.values())
+    return " ".join(f"{name.partition(':')[0]} {value:.3f}" for name, value in hit.scores.items())
 
 
 def _show_facets(counts: dict[str, list[tuple[str, int]]], as_json: bool) -> None:

@@ -1,7 +1,7 @@
 """Commands of `interplay material` about tags: tag, tag-set, tags, vocabulary."""
 
 import getpass
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +11,7 @@ from curation.embedding import clip_embedder
 from curation.embedding.cli import AgainOption, exit_if_all_failed, pass_document, pass_lines
 from curation.materials import find_material
 from curation.passes import Which, works_of
-from curation.tagging.tags import Tag, as_tag, counts, say
+from curation.tagging.tags import FREE, Tag, as_tag, counts, say
 from curation.tagging.vocabulary import FILE, Names, Vocabulary, load_vocabulary, write_vocabulary
 from curation.tagging.zero_shot import TAG, tag_materials
 from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
@@ -74,9 +74,20 @@ def tag_set_command(
         changed = [str(tag) for tag in meant if say(session, found, tag, author, holds=not wrong)]
         session.flush()
         document = {"id": found.id, "sha256": found.sha256, "changed": changed, "tags": _tags_document(session, found)}
+        unknown = _unknown(meant, load_vocabulary(workspace.project.root))
     verb = "is not" if wrong else "is"
     lines = [f"{found.sha256[:HANDLE]} {verb} {text}, says {author}" for text in changed]
-    show(document, lines or ["nothing changes: people have said so before"], as_json)
+    lines = lines or ["nothing changes: people have said so before"]
+    show(
+        document | {"not_in_vocabulary": unknown},
+        [*lines, *map("{} is not in the vocabulary".format, unknown)],
+        as_json,
+    )
+
+
+def _unknown(tags: Sequence[Tag], vocabulary: Vocabulary) -> list[str]:
+    """Those under a facet of the vocabulary that it does not have: maybe a slip, for they count all the same."""
+    return [str(tag) for tag in tags if tag.facet != FREE and tag not in vocabulary.names()]
 
 
 def tags_command(

@@ -301,6 +301,18 @@ def test_a_group_is_in_one_split_of_a_release(folder, project, call):
         assert all(splits[one] == splits[other] for one, other in combinations(["item-0", "item-1", "item-2"], 2))
 
 
+def test_a_film_and_the_sound_it_shares_with_another_are_in_one_split(tmp_path, project, media, call):
+    for seed in (1, 2):
+        (tmp_path / f"{seed}.mp4").write_bytes(media.film(media.cartoon(seed), sound=media.voice(8)))
+        call("ingest", tmp_path / f"{seed}.mp4", project=project)
+    with open_workspace(project) as workspace, workspace.database.reading() as session:
+        (heard,) = session.exec(select(Material).where(Material.modality == "audio"))
+        films = session.exec(select(Material).where(Material.modality == "video")).all()
+        (second,) = [film for film in films if film.id != heard.parent_id]
+        groups = item_groups(session, [Shown("seen", second), Shown("heard", heard)])
+    assert groups == [{"seen", "heard"}]
+
+
 class Shown:
     """What `item_groups` reads of a release's member: an item that shows one material."""
 

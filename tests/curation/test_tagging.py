@@ -100,7 +100,9 @@ def test_another_vocabulary_replaces_the_tags_and_looks_at_no_picture_again(call
 def test_people_win_and_both_are_kept_also_when_the_model_is_asked_again(call, library, project, words):
     blue = library.add(coloured((0, 0, 250)))
     call("tag", project=project)
-    changed = call("tag-set", blue.id, "subject:sea", "calm", "--by", "mei", project=project)["changed"]
+    answer = call("tag-set", blue.id, "subject:sea", "calm", "--by", "mei", project=project)
+    assert answer["not_in_vocabulary"] == ["subject:sea"]
+    changed = answer["changed"]
     assert changed == ["subject:sea", "calm"]
     right = {"subject:navy": (False, 0.9999), "subject:sea": (True, None), "calm": (True, None)}
     assert said(call, project, blue) == right

@@ -154,7 +154,7 @@ def question_of(revision: ItemRevision) -> Question | None:
 def materials_of(session: Session, revision_ids: Sequence[str]) -> dict[str, dict[str, Material]]:
     """Materials by revision id and placeholder."""
     found: dict[str, dict[str, Material]] = {}
-    for ids in _portions(revision_ids):
+    for ids in portions(revision_ids):
         query = (
             select(RevisionMedia, Material)
             .join(Material, col(RevisionMedia.material_id) == col(Material.id))
@@ -186,7 +186,7 @@ def _line(material: Material, known: dict[str, Material]) -> Iterable[Material]:
 
 def _by_ids(session: Session, material_ids: Sequence[str]) -> list[Material]:
     found: list[Material] = []
-    for ids in _portions(material_ids):
+    for ids in portions(material_ids):
         found.extend(session.exec(select(Material).where(col(Material.id).in_(ids))))
     return found
 
@@ -196,7 +196,7 @@ def _papers(
 ) -> tuple[dict[str, tuple[MaterialSource, ...]], dict[str, tuple[Consent, ...]]]:
     sources: dict[str, tuple[MaterialSource, ...]] = {}
     consents: dict[str, dict[str, Consent]] = {}
-    for ids in _portions(sorted(material_ids)):
+    for ids in portions(sorted(material_ids)):
         for source in session.exec(select(MaterialSource).where(col(MaterialSource.material_id).in_(ids))):
             sources[source.material_id] = (*sources.get(source.material_id, ()), source)
         for owner in (MaterialSource, Recording):
@@ -215,5 +215,6 @@ def _find(session: Session, name: str, version: str) -> Release | None:
     return session.exec(select(Release).where(Release.name == name, Release.version == version)).first()
 
 
-def _portions(ids: Sequence[str]) -> Iterable[Sequence[str]]:
+def portions(ids: Sequence[str]) -> Iterable[Sequence[str]]:
+    """The ids in lists short enough for one statement."""
     return (ids[start : start + _IDS_A_QUERY] for start in range(0, len(ids), _IDS_A_QUERY))

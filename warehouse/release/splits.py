@@ -8,7 +8,7 @@ from enum import StrEnum
 from sqlmodel import Session, col, select
 
 from core.errors import InterplayError
-from warehouse.release.records import Member
+from warehouse.release.records import Member, portions
 from warehouse.tables import DuplicateLink, Item, ItemRevision, Material, Release, ReleaseItem, ReleaseState
 
 
@@ -82,10 +82,11 @@ def item_groups(session: Session, members: Iterable[Member]) -> list[frozenset[s
     """
     from scipy.cluster.hierarchy import DisjointSet
 
+    held = list(members)
     parents = select(Material.id, Material.parent_id).where(col(Material.parent_id).is_not(None))
-    links: list[tuple[Hashable, Hashable]] = [*session.exec(parents)]
+    links: list[tuple[Hashable, Hashable]] = [*session.exec(parents), *_shared_sounds(session, held)]
     links += session.exec(select(DuplicateLink.first_id, DuplicateLink.second_id))
-    for member in members:
+    for member in held:
         item = ("item", member.item.name)
         links += [(item, material.id) for material in member.materials.values()]
         links.append((item, ("twins", member.item.twin_group) if member.item.twin_group else item))
@@ -94,6 +95,20 @@ def item_groups(session: Session, members: Iterable[Member]) -> list[frozenset[s
         alike.merge(first, second)
     names = ({end[1] for end in subset if isinstance(end, tuple) and end[0] == "item"} for subset in alike.subsets())
     return sorted((frozenset(group) for group in names if group), key=min)
+
+
+def _shared_sounds(session: Session, members: Iterable[Member]) -> list[tuple[str, str]]:
+    """Videos with their sounds. Of videos that share one, it is the child of the first alone."""
+    sounds = {
+        material.id: sound["sha256"]
+        for member in members
+        for material in member.materials.values()
+        if (sound := material.measures.get("sound"))
+    }
+    ids: dict[str, str] = {}
+    for portion in portions(sorted(set(sounds.values()))):
+        ids.update(session.exec(select(Material.sha256, Material.id).where(col(Material.sha256).in_(portion))).all())
+    return [(video_id, ids[sha256]) for video_id, sha256 in sounds.items() if sha256 in ids]
 
 
 def earlier_splits(session: Session, release_name: str) -> dict[str, Split]:
