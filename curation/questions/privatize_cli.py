@@ -11,6 +11,7 @@ import numpy as np
 import typer
 from sqlmodel import Session
 
+from core.errors import InterplayError
 from core.taxonomy import Language
 from curation.questions.privatize import (
     TaskView,
@@ -39,6 +40,10 @@ app = typer.Typer(no_args_is_help=True, help="Make private questions after publi
 
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="Its id, the public question's, or the item's name.")]
 ByOption = Annotated[str | None, typer.Option("--by", help="Who does it; else the name you are logged in with.")]
+
+
+class NothingProven(InterplayError):
+    """A report of private questions was asked for where none is proven."""
 
 
 @app.callback()
@@ -224,7 +229,10 @@ def _both(workspace: Workspace, of_set: str, pool: str) -> tuple[Scores, Scores,
         views = list_tasks(session, PrivatizationState.PROVEN, find_set(session, of_set).id)
     proven = [view for view in views if view.is_current]
     if not proven:
-        raise typer.BadParameter(f"no private question after one of {of_set!r} is proven; 'privatize prove' does it")
+        raise NothingProven(
+            f"no private question after one of {of_set!r} is proven as it stands; "
+            "'interplay question privatize prove' does it"
+        )
     before = pool_scores(workspace.facts, pool, of_set, [view.public.qid for view in proven])
     return before, item_scores(workspace, [view.item.name for view in proven if view.item]), len(proven)
 

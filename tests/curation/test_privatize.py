@@ -177,6 +177,13 @@ def test_what_is_not_possible(story):
         story.view("nothing")
 
 
+def test_a_report_before_anything_is_proven(story, call_command):
+    story.open(story.public("h1", 1))
+    root = str(story.workspace.project.root)
+    told = call_command(app, ["privatize", "report", "--set", "harbours", "--pool", "p", "--project", root], 2)
+    assert "privatize prove" in told
+
+
 def test_opening_again_opens_nothing(story, call_command):
     story.public("h1", 1), story.public("h2", 2)
     root = str(story.workspace.project.root)
