@@ -45,6 +45,13 @@ SHORT_S, LONG_S = 1.5, 3.0
 SHORT_DISTANCE_MAX, DISTANCE_MAX, LONG_DISTANCE_MAX = 0.055, 0.2, 0.3
 SHORT_VOTES_MIN, VOTES_MIN = 0.4, 0.15
 """The part of the moments along a line that must sound alike for sounds to be compared along it."""
+LEFT_OVER_MAX = 0.1
+"""The part of what is heard in a sound that repeats itself which the other may lack: four beeps are not five."""
+REPEATS_FROM = 0.85
+"""How far stretches of a quarter second must correlate with others of the same sound, in the middle of them, for it to
+repeat itself."""
+_STRETCH, _APART, _STRETCHES_MAX = 4, 6, 400
+"""Columns of a stretch, columns between two that are not the same one, and how many are looked at."""
 HEARD_MIN_S = 0.4
 _BLOCK_COLUMNS, _BLOCK_BANDS = 8, 11
 TEXTURE = 2.0
@@ -186,7 +193,9 @@ def _compared(sounds: Sounds, pair: Pair, varied: Rows, plain: Rows, variant: Ro
         on_line = np.abs(second_s - line.speed * first_s - line.offset_s) <= STEP_S / 2 + 1e-9
         values, votes = np.unique(pitches[on_line], return_counts=True)
         tried = _fitted(one, other, line, float(values[np.argmax(votes)]))
-        if tried is not None and tried[0] <= _allowed(one, other, tried[1]) and (best is None or tried[0] < best[0]):
+        if tried is None or tried[0] > _allowed(one, other, tried[1]) or _is_one_of_many(one, other, tried):
+            continue
+        if best is None or tried[0] < best[0]:
             best = tried
     if best is None:
         return None
@@ -230,6 +239,48 @@ def _allowed(one: Levels, other: Levels, line: Alignment) -> float:
     if end - start < SHORT_S:
         return SHORT_DISTANCE_MAX
     return DISTANCE_MAX if end - start < LONG_S else LONG_DISTANCE_MAX
+
+
+def _is_one_of_many(one: Levels, other: Levels, tried: tuple[float, Alignment, float]) -> bool:
+    """Whether a fit says nothing, because a sound repeats itself and the two do not agree in nearly all of it.
+
+    A part of such a sound fits in many places, and how often it is heard is what tells it apart.
+    """
+    distance, line, _ = tried
+    start, end = overlap(line, len(one) / COLUMNS_HZ, len(other) / COLUMNS_HZ)
+    spans = (one, start, end), (other, line.speed * start + line.offset_s, line.speed * end + line.offset_s)
+    is_near_all = distance <= SHORT_DISTANCE_MAX and all(_left_over(*span) <= LEFT_OVER_MAX for span in spans)
+    return not is_near_all and (_repeats_itself(one) or _repeats_itself(other))
+
+
+def _left_over(levels: Levels, start_s: float, end_s: float) -> float:
+    """The share of what is heard that lies outside a span."""
+    is_heard = _is_heard(levels)
+    inside = slice(max(0, round(start_s * COLUMNS_HZ)), round(end_s * COLUMNS_HZ))
+    return 1 - float(is_heard[inside].sum()) / max(1, int(is_heard.sum()))
+
+
+def _is_heard(levels: Levels) -> npt.NDArray[np.bool_]:
+    loudest = levels.max(axis=1).astype(np.int64)
+    found: npt.NDArray[np.bool_] = loudest > loudest.max(initial=0) - FLOOR
+    return found
+
+
+def _repeats_itself(levels: Levels) -> bool:
+    """Whether most of what is heard is heard again elsewhere in the same sound."""
+    if len(levels) < _STRETCH:
+        return False
+    starts = np.flatnonzero(_is_heard(levels)[: len(levels) - _STRETCH + 1])
+    starts = starts[:: max(1, -(-len(starts) // _STRETCHES_MAX))]
+    if len(starts) < 2:
+        return False
+    windows = np.lib.stride_tricks.sliding_window_view(levels.astype(np.float32), _STRETCH, axis=0)[starts]
+    flat = windows.reshape(len(starts), -1)
+    flat = flat - flat.mean(axis=1, keepdims=True)
+    flat /= np.linalg.norm(flat, axis=1, keepdims=True) + 1e-6
+    alike = flat @ flat.T
+    alike[np.abs(starts[:, np.newaxis] - starts) < _APART] = -1.0
+    return bool(np.median(alike.max(axis=1)) >= REPEATS_FROM)
 
 
 def _distance(one: Levels, other: Levels, line: Alignment, pitch: float) -> float:

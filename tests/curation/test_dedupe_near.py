@@ -325,3 +325,22 @@ def test_the_stored_looks_are_small(media):
     looks = json.dumps(rendered_image(media.photo(1)))
     assert len(looks) < 1500
     assert len(json.dumps(rendered_audio(media.voice(1, 10.0)[::2].astype(np.float32)))) < 10 * 1000
+
+
+def beeps(count, gap_s=0.5, rate_hz=16000):
+    """So many beeps of a fifth of a second, on a quiet background."""
+    sound = 1e-4 * np.random.default_rng(count).standard_normal(round((count * gap_s + 0.4) * rate_hz))
+    tone = 0.5 * np.sin(2 * np.pi * 880 * np.arange(rate_hz // 5) / rate_hz)
+    for number in range(count):
+        start = round((0.2 + number * gap_s) * rate_hz)
+        sound[start : start + len(tone)] += tone
+    return sound.astype(np.float32)
+
+
+def test_four_beeps_are_not_five_and_a_copy_of_five_is(tmp_path, project, media, call):
+    for count in (1, 2, 3, 4, 5, 8):
+        (tmp_path / f"{count}.wav").write_bytes(media.wav(beeps(count)))
+    (tmp_path / "again.mp3").write_bytes(media.coded_sound(beeps(5), 16000, "mp3", "libmp3lame", 64000))
+    call("ingest", tmp_path, project=project)
+    (group,) = call("duplicates", project=project)
+    assert {one["origin"].rpartition("/")[2] for one in group["materials"]} == {"5.wav", "again.mp3"}
