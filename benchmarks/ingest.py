@@ -129,7 +129,8 @@ def _subjects(folder: Path, peers: str | None, fiftyone: str | None, scratch: Pa
         if python is None:
             print(f"not measured: {name} (no Python that has it was named)")
             continue
-        script = scratch / f"{name}.py"
+        # Not its own name, which would hide the package.
+        script = scratch / f"run_{name}.py"
         script.write_text(text, encoding="utf-8")
         found.append(Subject(name, (python, str(script), str(folder))))
     return found
