@@ -21,6 +21,7 @@ from curation.filters.verdict import CLASS_OF_REASON
 from curation.ingest import IngestReport, ingest
 from curation.manifest import read_manifest
 from curation.materials import (
+    HANDLE,
     Overrule,
     chunked,
     find_material,
@@ -45,7 +46,6 @@ from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show
 from warehouse.tables import DuplicateLink, Material, MaterialSource, MaterialState
 from warehouse.workspace import open_workspace
 
-HANDLE = 12
 NOTHING_TAKEN = 2
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)

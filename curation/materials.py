@@ -17,6 +17,8 @@ T = TypeVar("T")
 CHUNK = 500
 """Values in one IN list; SQLite takes 32 766, planners like fewer."""
 BY_PERSON = "by_person"
+HANDLE = 12
+"""So many characters of a sha256 people are shown."""
 
 
 class UnknownMaterial(InterplayError):
@@ -60,7 +62,7 @@ def find_material(session: Session, name: str) -> Material:
         return (exact or list(found))[0]
     if not found:
         raise UnknownMaterial(f"no material's id or sha256 begins with {name!r}; 'interplay material list' shows them")
-    near = ", ".join(material.sha256[:12] for material in found[:5])
+    near = ", ".join(material.sha256[:HANDLE] for material in found[:5])
     raise AmbiguousMaterial(f"{name!r} begins several materials ({near}); write more of the id or the sha256")
 
 
@@ -139,7 +141,7 @@ def chunked(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
 
 
 def _check_overrule(material: Material, expected_version: int, ruling: Overrule) -> None:
-    name = material.sha256[:12]
+    name = material.sha256[:HANDLE]
     if material.version != expected_version:
         raise StaleMaterial(
             f"material {name} was changed meanwhile (version {material.version}, expected {expected_version}); "

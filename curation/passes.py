@@ -85,6 +85,10 @@ class PassReport:
         """How many were done now, were done before, and failed."""
         return {"done": self.done, "known": self.known, "failed": len(self.failures)}
 
+    def document(self, dry_run: bool) -> dict[str, Any]:
+        """For programs."""
+        return {"dry_run": dry_run, "run_id": self.run_id, "counts": self.counts, "failures": self.failures}
+
 
 @dataclass(frozen=True)
 class _Unit:

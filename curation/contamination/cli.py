@@ -20,12 +20,12 @@ from curation.contamination.sources import Layout, from_files, from_release, fro
 from curation.contamination.subjects import subjects_of
 from curation.embedding import text_embedder
 from curation.entries import Rejected
+from curation.materials import HANDLE
 from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show
 from warehouse.people import get_user
 from warehouse.tables import ContaminationMatch
 from warehouse.workspace import Workspace, open_workspace
 
-HANDLE = 12
 FAILURES_TOLD = 20
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)

@@ -1,4 +1,7 @@
-"""Which looks are near: pictures under turning and mirroring, sequences (of frames, of sound) under shifting."""
+"""Which media are near by their hashes alone: all that an index of other people's media holds.
+
+Pictures under turning and mirroring, sequences (of frames, of sound) under shifting.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

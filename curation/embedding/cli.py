@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from curation.embedding import CLIP, TEXT, clip_embedder, text_embedder
 from curation.embedding.embed import embed_pictures, embed_words, words_in
 from curation.embedding.neighbours import THRESHOLDS, Related, relate
+from curation.materials import HANDLE
 from curation.passes import PassReport, Which
 from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show
 from warehouse.workspace import Workspace, open_workspace
 
 NOTHING_DONE = 2
-HANDLE = 12
 
 AgainOption = Annotated[bool, typer.Option("--again", help="Also on materials that had it by the same model.")]
 
@@ -51,7 +51,7 @@ def embed_command(
     with open_workspace(project) as workspace:
         reports = {part: _embedded(workspace, part, again, dry_run) for part in kind.parts}
     lines = [line for part, report in reports.items() for line in pass_lines(report, f"{part} vectors", dry_run)]
-    show({part: pass_document(report, dry_run) for part, report in reports.items()}, lines, as_json)
+    show({part: report.document(dry_run) for part, report in reports.items()}, lines, as_json)
     exit_if_all_failed(reports)
 
 
@@ -82,16 +82,11 @@ def relate_command(
         lines += pass_lines(one.report, f"{part} vectors compared", dry_run)
         lines.append(f"{part} links {one.links} in {one.groups} groups, the largest of {one.largest} materials")
     document = {
-        part: pass_document(one.report, dry_run) | {"links": one.links, "groups": one.groups, "largest": one.largest}
+        part: one.report.document(dry_run) | {"links": one.links, "groups": one.groups, "largest": one.largest}
         for part, one in related.items()
     }
     show(document, lines or ["nothing has vectors to compare"], as_json)
     exit_if_all_failed({part: one.report for part, one in related.items()})
-
-
-def pass_document(report: PassReport, dry_run: bool) -> dict[str, Any]:
-    """A pass for programs."""
-    return {"dry_run": dry_run, "run_id": report.run_id, "counts": report.counts, "failures": report.failures}
 
 
 def pass_lines(report: PassReport, what: str, dry_run: bool) -> list[str]:

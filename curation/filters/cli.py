@@ -5,10 +5,9 @@ from typing import Annotated
 import typer
 
 from curation.judge import Change, JudgeReport, judge_again
+from curation.materials import HANDLE
 from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show
 from warehouse.workspace import open_workspace
-
-HANDLE = 12
 
 
 def judge_command(

@@ -21,6 +21,13 @@ from warehouse.tables import Item, ItemState, Privatization, PrivatizationState,
 DIFFICULTY = "difficulty"
 """The label of a public question that says how hard it is."""
 _EASY_FROM, _HARD_UP_TO = 0.8, 0.4
+_TASKS = (
+    select(Privatization, PublicQuestion, Item)
+    .join(PublicQuestion, col(PublicQuestion.id) == col(Privatization.public_question_id))
+    .outerjoin(Item, col(Item.id) == col(Privatization.item_id))
+    .order_by(col(Privatization.id))
+)
+"""Each with its public question and its item, oldest first."""
 
 
 class UnknownPrivatization(InterplayError):
@@ -113,18 +120,13 @@ def find_task(session: Session, name: str) -> TaskView:
     Raises:
         UnknownPrivatization: There is none, or there are several.
     """
-    query = (
-        select(Privatization, PublicQuestion, Item)
-        .join(PublicQuestion, col(PublicQuestion.id) == col(Privatization.public_question_id))
-        .outerjoin(Item, col(Item.id) == col(Privatization.item_id))
-    )
     is_it = or_(
         col(Privatization.id).startswith(name, autoescape=True),
         PublicQuestion.id == name,
         PublicQuestion.qid == name,
         Item.name == name,
     )
-    found = session.exec(query.where(is_it).order_by(col(Privatization.id)).limit(6)).all() if name else []
+    found = session.exec(_TASKS.where(is_it).limit(6)).all() if name else []
     if not found:
         raise UnknownPrivatization(
             f"no privatization is called {name!r}; 'interplay question privatize list' shows them"
@@ -137,12 +139,7 @@ def find_task(session: Session, name: str) -> TaskView:
 
 def list_tasks(session: Session, state: PrivatizationState | None = None, set_id: str | None = None) -> list[TaskView]:
     """Tasks, oldest first."""
-    query = (
-        select(Privatization, PublicQuestion, Item)
-        .join(PublicQuestion, col(PublicQuestion.id) == col(Privatization.public_question_id))
-        .outerjoin(Item, col(Item.id) == col(Privatization.item_id))
-        .order_by(col(Privatization.id))
-    )
+    query = _TASKS
     if state is not None:
         query = query.where(col(Privatization.state) == state)
     if set_id is not None:

@@ -1,7 +1,7 @@
 """`interplay question privatize ...`."""
 
 import getpass
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 from textwrap import wrap
@@ -74,7 +74,7 @@ def open_command(
             chosen = _chosen(session, questions or [], of_set, limit)
         rights = _rights(workspace, pool, of_set, chosen)
         with workspace.database.session() as session:
-            made, known = open_tasks(session, chosen, by or getpass.getuser(), rights)
+            made, known = open_tasks(session, chosen, _who(by), rights)
     document = {"opened": [task.id for task in made], "known": known}
     show(document, [f"opened {len(made)}, {known} had a task already"], as_json)
 
@@ -132,10 +132,9 @@ def link_command(
 
     Example: interplay question privatize link mmbench-17 harbour-017
     """
-    with open_workspace(project) as workspace, workspace.database.session() as session:
-        view = find_task(session, task)
-        link_item(session, view, get_item(session, item), by or getpass.getuser())
-        document = _document(find_task(session, view.task.id))
+    document = _changed(
+        project, task, lambda session, view: link_item(session, view, get_item(session, item), _who(by))
+    )
     show(document, [f"{document['public']} is made anew as {document['item']}; now prove it"], as_json)
 
 
@@ -153,7 +152,7 @@ def prove_command(
     with open_workspace(project) as workspace:
         with workspace.database.reading() as session:
             views = [find_task(session, one) for one in tasks] if tasks else _to_prove(session)
-        made = prove_tasks(workspace, views, by or getpass.getuser())
+        made = prove_tasks(workspace, views, _who(by))
         proofs = {view.public.qid: proof.document() for view, proof in made}
     lines = []
     for qid, proof in proofs.items():
@@ -175,10 +174,7 @@ def give_up_command(
 
     Example: interplay question privatize give-up mmbench-17 --reason "Nobody has such a photo."
     """
-    with open_workspace(project) as workspace, workspace.database.session() as session:
-        view = find_task(session, task)
-        give_up(session, view, reason, by or getpass.getuser())
-        document = _document(find_task(session, view.task.id))
+    document = _changed(project, task, lambda session, view: give_up(session, view, reason, _who(by)))
     show(document, [f"{document['public']} is given up"], as_json)
 
 
@@ -190,10 +186,7 @@ def reopen_command(
 
     Example: interplay question privatize reopen mmbench-17
     """
-    with open_workspace(project) as workspace, workspace.database.session() as session:
-        view = find_task(session, task)
-        reopen(session, view, by or getpass.getuser())
-        document = _document(find_task(session, view.task.id))
+    document = _changed(project, task, lambda session, view: reopen(session, view, _who(by)))
     show(document, [f"{document['public']} is open again"], as_json)
 
 
@@ -222,6 +215,18 @@ def report_command(
     if plot is not None:
         write_atomically(plot, telling_figure(found, drawn_in[language]))
     show(_report_document(found, pairs), _report_lines(found, pairs, plot), as_json)
+
+
+def _who(by: str | None) -> str:
+    return by or getpass.getuser()
+
+
+def _changed(project: Path | None, task: str, change: Callable[[Session, TaskView], object]) -> dict[str, Any]:
+    """A task after a change."""
+    with open_workspace(project) as workspace, workspace.database.session() as session:
+        view = find_task(session, task)
+        change(session, view)
+        return _document(find_task(session, view.task.id))
 
 
 def _both(workspace: Workspace, of_set: str, pool: str) -> tuple[Scores, Scores, int]:

@@ -79,16 +79,6 @@ class BeforeAfter:
         return "worse" if self.deviation_change.high < 0 else "open"
 
 
-def spread_of(scores: Scores, models: Sequence[str], rng: np.random.Generator) -> Spread:
-    """How the questions tell these models apart; intervals from resampled questions.
-
-    Raises:
-        TooFewModels: There are fewer than three.
-    """
-    points = _checked(scores, models)
-    return _spread(points, models, _drawn(points, rng), rng)
-
-
 def before_after(before: Scores, after: Scores, rng: np.random.Generator) -> BeforeAfter:
     """Compare two sets of questions by the models that were scored on both; the two are resampled apart.
 

@@ -15,8 +15,6 @@ from warehouse.command_line import JsonOption, ProjectOption, show, show_table
 from warehouse.tables import MaterialState
 from warehouse.workspace import Workspace, open_workspace
 
-HANDLE = 12
-
 
 def search_command(
     words: Annotated[str, typer.Argument(help='Words that occur; "in quotes" beside one another, begin* begins.')] = "",

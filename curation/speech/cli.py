@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 from core.content import Modality
 from core.errors import InterplayError, first_problem
 from core.settings import Project
-from curation.materials import find_material, sound_of
+from curation.materials import HANDLE, find_material, sound_of
 from curation.passes import PassReport, Which, works_of
 from curation.speech.catalogue import (
     LIGHT_DIARIZER,
@@ -37,7 +37,6 @@ from warehouse.people import get_user
 from warehouse.tables import Material, MaterialWork, Segment
 from warehouse.workspace import Workspace, open_workspace
 
-HANDLE = 12
 MaterialArgument = Annotated[
     str, typer.Argument(metavar="ID", help="Material: its id or sha256, or how that begins; of a video its sound.")
 ]
@@ -201,14 +200,7 @@ def _marks(workspace: Workspace, report: PassReport, work: str) -> list[dict[str
 
 
 def _report_document(report: PassReport, dry_run: bool, maker: str, marks: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "dry_run": dry_run,
-        "run_id": report.run_id,
-        "maker": maker,
-        "counts": report.counts,
-        "failures": report.failures,
-        "materials": marks,
-    }
+    return report.document(dry_run) | {"maker": maker, "materials": marks}
 
 
 def _report_lines(report: PassReport, dry_run: bool) -> list[str]:

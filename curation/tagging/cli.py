@@ -8,8 +8,8 @@ import typer
 from sqlmodel import Session, col, func, select
 
 from curation.embedding import clip_embedder
-from curation.embedding.cli import AgainOption, exit_if_all_failed, pass_document, pass_lines
-from curation.materials import find_material
+from curation.embedding.cli import AgainOption, exit_if_all_failed, pass_lines
+from curation.materials import HANDLE, find_material
 from curation.passes import Which, works_of
 from curation.tagging.tags import FREE, Tag, as_tag, counts, say
 from curation.tagging.vocabulary import FILE, Names, Vocabulary, load_vocabulary, write_vocabulary
@@ -18,7 +18,6 @@ from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show
 from warehouse.tables import Material, MaterialTag
 from warehouse.workspace import open_workspace
 
-HANDLE = 12
 ID_HELP = "Material: its id or sha256, or how that begins."
 
 
@@ -50,7 +49,7 @@ def tag_command(
         )
     passes = {"embedded": report.embedded, "tagged": report.tagged}
     lines = [line for what, one in passes.items() for line in pass_lines(one, what, dry_run)]
-    document = {what: pass_document(one, dry_run) for what, one in passes.items()}
+    document = {what: one.document(dry_run) for what, one in passes.items()}
     show({"maker": report.maker, **document}, lines, as_json)
     exit_if_all_failed(passes)
 

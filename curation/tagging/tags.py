@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, and_, or_
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
-from core.errors import InterplayError, UnknownName
+from core.errors import InterplayError
 from core.ids import Clock, utc_now
 from curation.materials import chunked
 from warehouse import events
@@ -143,17 +143,6 @@ def store_machine_tags(
             created_at=clock(),
         )
         session.add(row)
-
-
-def known_facet(name: str) -> str:
-    """The facet of that name.
-
-    Raises:
-        UnknownName: There is none.
-    """
-    if name not in FACETS:
-        raise UnknownName("facet", name, FACETS)
-    return name
 
 
 def texts_of(rows: Sequence[MaterialTag]) -> list[str]:

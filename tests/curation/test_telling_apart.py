@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from curation.questions.scores import Scores
-from curation.questions.telling_apart import TooFewModels, before_after, spread_of
+from curation.questions.telling_apart import Spread, TooFewModels, before_after
 
 
 def scores(means, count, rng, models=None):
@@ -18,13 +18,17 @@ def scores(means, count, rng, models=None):
     return Scores(tuple(names), tuple(f"q{number}" for number in range(count)), np.array(rows))
 
 
+def spread_of(given: Scores, rng) -> Spread:
+    return before_after(given, given, rng).before
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
 
 
 def test_means_gaps_and_deviation_by_hand(rng):
-    found = spread_of(scores([0.5, 0.9, 0.6], 100, rng), ["m0", "m1", "m2"], rng)
+    found = spread_of(scores([0.5, 0.9, 0.6], 100, rng), rng)
     assert found.models == ("m1", "m2", "m0")
     assert found.means == pytest.approx((0.9, 0.6, 0.5))
     assert found.smallest_gap == pytest.approx(0.1)
@@ -66,6 +70,6 @@ def test_intervals_hold_the_truth(rng):
     held = 0
     for _ in range(100):
         points = (rng.random((4, 150)) < truth[:, None]).astype(float)
-        found = spread_of(Scores(tuple("abcd"), tuple(map(str, range(150))), points), list("abcd"), rng).deviation
+        found = spread_of(Scores(tuple("abcd"), tuple(map(str, range(150))), points), rng).deviation
         held += found.low <= np.std(truth, ddof=1) <= found.high
     assert held >= 88
