@@ -140,6 +140,8 @@ def _rows(workspace: Workspace, table: Any) -> list[dict[str, Any]]:
         if table.name == "duplicate_link":
             # Which of the two came first is chance; that they belong together is not.
             row["materials"] = sorted((row.pop("first_id"), row.pop("second_id")))
+            # Evidence is told as seen from the one that came first: of it stays what was aligned.
+            row["evidence"] = sorted(row["evidence"])
     return rows
 
 
