@@ -35,11 +35,12 @@ class Server:
 
     def __init__(self):
         self.replies, self.requests, self.bodies = [], [], []
-        self.cut_off = False
+        self.cut_off = threading.Event()  # the server learns of it only after the caller has turned away: wait for it
 
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http":
             return
+        cut_off = self.cut_off  # of this test: a request that an earlier one left behind must not set it
         body = b""
         while True:
             event = await receive()
@@ -58,7 +59,7 @@ class Server:
             if block is HANG_UP:
                 raise ConnectionAbortedError
             if gone.done():
-                self.cut_off = True
+                cut_off.set()
                 return
             await send({"type": "http.response.body", "body": block, "more_body": True})
             await asyncio.sleep(0)  # lets the loop notice that the client is gone
@@ -247,7 +248,7 @@ class TestStreams:
     def test_a_piece_without_an_end_is_given_up_early(self, server, flow):
         reply = (200, {"content-type": "text/event-stream"}, [b"data: " + b"1" * 100_000 + b"\n"] * 1000)
         assert type(told(lambda: flow(reply, most_reply_bytes=1_000_000))).__name__ == "ReplyTooLong"
-        assert server.cut_off
+        assert server.cut_off.wait(timeout=30)
 
     @pytest.mark.parametrize("finish", ["abort", "error"])
     def test_an_answer_that_the_server_gave_up_is_none_but_may_come(self, server, ask, flow, finish):
@@ -288,12 +289,12 @@ class TestStreams:
         reply = (200, {"content-type": "text/event-stream"}, [piece] * 1000)  # 100 MB
         error = told(lambda: flow(reply, most_reply_bytes=1_000_000))
         assert type(error).__name__ == "ReplyTooLong"
-        assert server.cut_off
+        assert server.cut_off.wait(timeout=30)
 
     def test_a_huge_line_is_given_up_early(self, server, flow):
         reply = (200, {"content-type": "text/event-stream"}, [b"x" * 100_000] * 1000)
         assert type(told(lambda: flow(reply, most_reply_bytes=1_000_000))).__name__ == "ReplyTooLong"
-        assert server.cut_off
+        assert server.cut_off.wait(timeout=30)
 
 
 class TestStops:
@@ -356,7 +357,7 @@ class TestUnreadableReplies:
     def test_a_huge_body_is_given_up_early(self, server, ask):
         server.replies = [(200, {"content-type": "application/json"}, [b" " * 100_000] * 1000)]
         assert type(told(lambda: ask(most_reply_bytes=1_000_000))).__name__ == "ReplyTooLong"
-        assert server.cut_off
+        assert server.cut_off.wait(timeout=30)
 
 
 def decision(error):
