@@ -63,7 +63,7 @@ class AuthRoutes:
         name, password = str(form.get("name", "")).strip(), str(form.get("password", ""))
         onward = _local(str(form.get("next", "")))
         try:
-            _check_origin(request)
+            check_origin(request)
             signed_in = await run_in_threadpool(self._auth.sign_in, name, password)
         except Told as problem:
             return self._page(request, "sign_in.html", problem, next=onward, name=name)
@@ -72,7 +72,7 @@ class AuthRoutes:
     async def sign_out(self, request: Request) -> Response:
         """End the session here and in the database."""
         try:
-            _check_origin(request)
+            check_origin(request)
         except Told as problem:
             return self._page(request, "sign_in.html", problem, next="/", name="")
         await run_in_threadpool(self._auth.sign_out, request.cookies.get(self._cookie_name))
@@ -94,7 +94,7 @@ class AuthRoutes:
         link, name = request.path_params["link"], str(form.get("name", "")).strip()
         password = str(form.get("password", ""))
         try:
-            _check_origin(request)
+            check_origin(request)
             if password != str(form.get("repeated", "")):
                 raise PasswordsDiffer
             display_name = str(form.get("display_name", ""))
@@ -160,7 +160,7 @@ def _local(path: str | None) -> str:
     return path if not any(ord(character) < 0x20 for character in path) else "/"
 
 
-def _check_origin(request: Request) -> None:
+def check_origin(request: Request) -> None:
     """Browsers name the site that a form comes from; a lax cookie alone does not stop a foreign sign-in form.
 
     Raises:

@@ -13,7 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from sqlmodel import Session, col, select
 
-from core.content import Modality, parse_prompt
+from core.content import MediaRef, Modality, parse_prompt
 from core.errors import InterplayError, UnknownName
 from core.question import POINTS_TOTAL, AnswerKey, Choice, Question, QuestionKind, Step, choice_label
 from core.taxonomy import load_taxonomy
@@ -175,18 +175,29 @@ def as_draft(
     written = parse_record(record)
     materials = {name: _material(session, record, folder, name, value) for name, value in written.media.items()}
     try:
-        _check_graders(written)
-        question = _question(written, materials)
-    except ValidationError as error:
-        raise BadRecord(f"{record.where}: {_problem(error)}") from error
-    except InterplayError as error:
+        question = question_of(written, {name: material.media_ref for name, material in materials.items()})
+    except BadRecord as error:
         raise BadRecord(f"{record.where}: {error}") from error
     ids = {name: material.id for name, material in materials.items()}
     return written, Draft(question, ids, author, {"evidence": written.evidence} if written.evidence else {}, run_id)
 
 
-def _question(written: WrittenItem, materials: Mapping[str, Material]) -> Question:
-    media = {name: material.media_ref for name, material in materials.items()}
+def question_of(written: WrittenItem, media: Mapping[str, MediaRef]) -> Question:
+    """The question that was written, with its media by placeholder.
+
+    Raises:
+        BadRecord: Its parts contradict each other.
+    """
+    try:
+        _check_graders(written)
+        return _question(written, media)
+    except ValidationError as error:
+        raise BadRecord(_problem(error)) from error
+    except InterplayError as error:
+        raise BadRecord(str(error)) from error
+
+
+def _question(written: WrittenItem, media: Mapping[str, MediaRef]) -> Question:
     return Question(
         prompt=parse_prompt(written.prompt, media),
         kind=written.kind,

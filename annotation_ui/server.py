@@ -18,6 +18,7 @@ from starlette.websockets import WebSocketClose
 
 from annotation_ui.auth import LINK_PATH, Auth
 from annotation_ui.auth_routes import SIGN_IN_PATH, AuthRoutes
+from annotation_ui.drafting.routes import DraftRoutes
 from annotation_ui.media_routes import MediaRoutes
 from annotation_ui.studio import Studio
 from core.errors import InterplayError
@@ -27,7 +28,7 @@ DEFAULT_PORT = 8501
 PORTS_TRIED = 20
 # A browser keeps players' connections open; Ctrl-C must not wait for them.
 GRACE_S = 2
-_OPEN_PATHS = ("/auth/", "/files/", "/_stcore/", "/static/", "/component/", "/media/", "/favicon")
+_OPEN_PATHS = ("/auth/", "/files/", "/drafts/", "/_stcore/", "/static/", "/component/", "/media/", "/favicon")
 _UPLOADS = "/_stcore/upload_file/"
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -120,7 +121,11 @@ def make_app(studio: Studio, auth: Auth, on_ready: Callable[[], None] = lambda: 
         SCRIPT,
         secrets={"studio": {"project": str(studio.workspace.project.root)}},
         lifespan=lifespan,
-        routes=[*AuthRoutes(studio, auth).routes(), *MediaRoutes(studio, auth).routes()],
+        routes=[
+            *AuthRoutes(studio, auth).routes(),
+            *MediaRoutes(studio, auth).routes(),
+            *DraftRoutes(studio, auth).routes(),
+        ],
         middleware=[Middleware(Door, auth=auth, cookie_name=studio.cookie_name)],
     )
 

@@ -71,6 +71,16 @@ def revise_item(
     return revision
 
 
+def join_twin_group(session: Session, item: Item, group: str, actor: str, clock: Clock = utc_now) -> str:
+    """The twin group of an item, which becomes `group` where it has none; one that it has is kept."""
+    if item.twin_group is None:
+        item.twin_group = group
+        session.add(item)
+        events.record(session, actor, "item", item.id, "twin_group", clock, group=group)
+        session.flush()
+    return item.twin_group
+
+
 def find_item(session: Session, name: str) -> Item | None:
     """The item of that name or id."""
     return session.exec(select(Item).where((col(Item.name) == name) | (col(Item.id) == name))).first()

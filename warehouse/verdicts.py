@@ -12,7 +12,7 @@ from core.ids import Clock, utc_now
 from core.provenance import content_hash
 from warehouse import events
 from warehouse.lifecycle import Action, Advance, advance, lock_item
-from warehouse.tables import Decision, Item, ItemRevision, ItemState, User, Verdict
+from warehouse.tables import Decision, DraftVersion, Item, ItemDraft, ItemRevision, ItemState, User, Verdict
 
 ROUND_NEEDS = {1: ItemState.SUBMITTED, 2: ItemState.ROUND1_PASSED, 3: ItemState.ROUND2_PASSED}
 _PASS_ACTION = {1: Action.PASS_ROUND1, 2: Action.PASS_ROUND2, 3: Action.ACCEPT}
@@ -132,7 +132,16 @@ def own_items(session: Session, person: str) -> SelectOfScalar[str]:
     """Ids of the items that somebody had a hand in: a small change by somebody else makes an item no less theirs."""
     names = names_of(session, person)
     wrote = select(ItemRevision.item_id).where(col(ItemRevision.author).in_(names))
-    return select(Item.id).where(col(Item.created_by).in_(names) | col(Item.id).in_(wrote))
+    handed_in = ItemDraft.closed_as == "submitted"
+    saved = select(ItemDraft.item_id).where(handed_in, col(ItemDraft.saved_by).in_(names))
+    helped = select(ItemDraft.item_id).join(DraftVersion).where(handed_in, col(DraftVersion.saved_by).in_(names))
+    ids = col(Item.id)
+    return select(Item.id).where(
+        col(Item.created_by).in_(names)
+        | ids.in_(wrote)
+        | ids.in_(saved)
+        | ids.in_(helped.where(~col(DraftVersion.is_aside)))
+    )
 
 
 def judged_revisions(session: Session, person: str) -> SelectOfScalar[str]:

@@ -1,7 +1,9 @@
 """All tables. Importing this package registers every one with `SQLModel.metadata`."""
 
 from warehouse.tables.audit import AuditAnswer, AuditFinding, AuditItem, AuditSample, Certificate
+from warehouse.tables.authoring import DraftVersion, HandledForm, ItemDraft
 from warehouse.tables.caption import Caption, CaptionKind, CaptionState
+from warehouse.tables.exam import Exam, ExamAnswer, ExamSitting
 from warehouse.tables.item import Decision, Item, ItemRevision, ItemState, RevisionMedia, Verdict
 from warehouse.tables.material import (
     SEMANTIC_METHODS,
@@ -46,11 +48,17 @@ __all__ = [
     "ContaminationMatch",
     "Contributor",
     "Decision",
+    "DraftVersion",
     "DuplicateLink",
     "Event",
+    "Exam",
+    "ExamAnswer",
+    "ExamSitting",
     "GoldItem",
+    "HandledForm",
     "IngestFailure",
     "Item",
+    "ItemDraft",
     "ItemRevision",
     "ItemState",
     "Material",

@@ -63,6 +63,9 @@ class User(SQLModel, table=True):
     name: str = Field(max_length=64, unique=True)
     display_name: str = Field(max_length=128)
     password_hash: str | None = None
+    external_id: str | None = Field(
+        default=None, max_length=512, unique=True, index=True, description="issuer and subject at a sign-in service"
+    )
     roles: list[str] = json_column(list)
     profile: dict[str, Any] = json_column(dict)
     active: bool = True

@@ -1,0 +1,1 @@
+"""Writing questions: drafts that save themselves, live checks, handing in, twins."""
