@@ -116,11 +116,15 @@ def save_draft(session: Session, who: Principal, draft_id: str, save: Save, cloc
     who = authorize(session, who, Permission.AUTHOR)
     draft = get_draft(session, who, draft_id, lock=True)
     content = save.content.as_json()
+    is_same_tab = bool(save.editor) and (draft.editor, draft.saved_by) == (save.editor, who.user_id)
     if draft.content == content:
+        if draft.closed_at is None and not is_same_tab:
+            # These are now the words of both, and neither writes over them as over its own.
+            draft.editor, draft.stroke, draft.saved_by = save.editor, save.stroke, who.user_id
+            session.add(draft)
         return Saved(draft.version, draft.saved_at)
     if draft.closed_at is not None:
         raise DraftClosed
-    is_same_tab = bool(save.editor) and (draft.editor, draft.saved_by) == (save.editor, who.user_id)
     if is_same_tab and save.stroke <= draft.stroke:
         return Saved(draft.version, draft.saved_at)
     if not is_same_tab and save.expected_version != draft.version:

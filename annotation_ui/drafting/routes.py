@@ -1,13 +1,14 @@
 """Drafts over HTTP: the editor in the browser saves here, whatever becomes of the page around it.
 
-A save answers once the words are in the database. `PUT /drafts/ID` takes `{expected_version, editor, stroke, content}`:
-200 `{version, saved_at, is_ready, notes}`; 409 `{version, saved_by, saved_at, theirs, aside_id}` where somebody else saved
-since (both are kept then); 401 and 403 for who may not; 404, 410, 413 and 422 for what cannot be saved. All refusals hold
-`{error}` in the reader's language.
+A save answers once the words are in the database. `PUT /drafts/ID` takes `{expected_version, editor, stroke, content}`.
+It gives 200 `{version, saved_at, is_ready, notes}`; 409 `{version, saved_by, saved_at, theirs, aside_id}` where another
+editor saved since (both are kept); 401 and 403 for who may not; 404, 410, 413 and 422 for what cannot be saved. All
+refusals hold `{error}` in the reader's language.
 """
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -85,7 +86,7 @@ class DraftRoutes:
             body = await _body(request)
         except Told as problem:
             return _refused(problem, words_in(closest_language(request.headers.get("accept-language"))))
-        return await run_in_threadpool(self._answered, request, lambda *given: self._save(*given, body))
+        return await run_in_threadpool(self._answered, request, partial(self._save, body))
 
     def _answered(self, request: Request, answer: Callable[[str, Principal, Words], Response]) -> Response:
         who = self._auth.principal(request.cookies.get(self._studio.cookie_name))
@@ -106,7 +107,7 @@ class DraftRoutes:
                 raise DraftClosed
             return _json(200, self._stored(session, draft, t) | {"content": draft.content})
 
-    def _save(self, draft_id: str, who: Principal, t: Words, body: bytes) -> Response:
+    def _save(self, body: bytes, draft_id: str, who: Principal, t: Words) -> Response:
         sent = _parsed(body)
         save = Save(sent.expected_version, DraftContent.parse(sent.content), sent.editor, sent.stroke)
         database = self._studio.workspace.database
