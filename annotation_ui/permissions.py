@@ -19,19 +19,24 @@ class Permission(StrEnum):
     CURATE = "curate"
     SEE_ITEMS = "see_items"
     AUTHOR = "author"
+    RECORD = "record"
     REVIEW = "review"
     SEE_RESULTS = "see_results"
     SEE_EVERY_KEY = "see_every_key"
+    SEE_QUALITY = "see_quality"
+    RELEASE = "release"
+    MANAGE_PEOPLE = "manage_people"
+    TAKE_EXAM = "take_exam"
 
 
 _WORKING = frozenset({Permission.SEE_LIBRARY, Permission.CURATE, Permission.SEE_ITEMS, Permission.SEE_RESULTS})
 
 # A participant takes exams and plays: seeing items first would spoil what is measured.
 GRANTS: dict[Role, frozenset[Permission]] = {
-    Role.ANNOTATOR: _WORKING | {Permission.AUTHOR},
+    Role.ANNOTATOR: _WORKING | {Permission.AUTHOR, Permission.RECORD},
     Role.REVIEWER: _WORKING | {Permission.REVIEW},
-    Role.MAINTAINER: frozenset(Permission),
-    Role.PARTICIPANT: frozenset(),
+    Role.MAINTAINER: frozenset(Permission) - {Permission.TAKE_EXAM},
+    Role.PARTICIPANT: frozenset({Permission.TAKE_EXAM}),
 }
 
 

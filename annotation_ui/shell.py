@@ -24,6 +24,9 @@ _ASSETS = Path(__file__).parent / "assets"
 ICON, LOGO = _ASSETS / "icon.svg", _ASSETS / "logo.svg"
 
 
+WORK, LIBRARY, QUALITY, PROJECT = N_("Work"), N_("Library"), N_("Quality"), N_("Project")
+
+
 @dataclass(frozen=True)
 class Entry:
     """A page; who lacks the permission finds it in no menu, and is refused when they come by its address."""
@@ -32,16 +35,17 @@ class Entry:
     icon: str
     draw: Callable[[Page], None]
     needs: Permission | None = None
-    in_menu: bool = True
+    section: str | None = WORK
+    """Where it stands in the menu; None for a page of one thing, which is reached from a list."""
 
 
 PAGES: dict[str, Entry] = {
     "home": Entry(N_("Home"), ":material/home:", home.draw),
-    "materials": Entry(N_("Materials"), ":material/perm_media:", materials.draw, Permission.SEE_LIBRARY),
-    "items": Entry(N_("Items"), ":material/quiz:", items.draw, Permission.SEE_ITEMS),
-    "material": Entry(N_("Material"), ":material/image:", material.draw, Permission.SEE_LIBRARY, in_menu=False),
-    "item": Entry(N_("Item"), ":material/quiz:", item.draw, Permission.SEE_ITEMS, in_menu=False),
-    "results": Entry(N_("Results"), ":material/leaderboard:", results.draw, Permission.SEE_RESULTS),
+    "materials": Entry(N_("Materials"), ":material/perm_media:", materials.draw, Permission.SEE_LIBRARY, LIBRARY),
+    "items": Entry(N_("Items"), ":material/quiz:", items.draw, Permission.SEE_ITEMS, LIBRARY),
+    "material": Entry(N_("Material"), ":material/image:", material.draw, Permission.SEE_LIBRARY, None),
+    "item": Entry(N_("Item"), ":material/quiz:", item.draw, Permission.SEE_ITEMS, None),
+    "results": Entry(N_("Results"), ":material/leaderboard:", results.draw, Permission.SEE_RESULTS, QUALITY),
 }
 
 
@@ -57,8 +61,9 @@ def run() -> None:
         _nobody(t)
         return
     pages: dict[str, Any] = {}
+    menu: dict[str, list[Any]] = {t(section): [] for section in (WORK, LIBRARY, QUALITY, PROJECT)}
     for name, entry in PAGES.items():
-        seen = entry.in_menu and (entry.needs is None or who.may(entry.needs))
+        seen = entry.section is not None and (entry.needs is None or who.may(entry.needs))
         pages[name] = st.Page(
             partial(_draw, opened, who, t, name, pages),
             title=t(entry.title),
@@ -67,7 +72,8 @@ def run() -> None:
             default=name == "home",
             visibility="visible" if seen else "hidden",
         )
-    chosen = st.navigation(list(pages.values()))
+        menu[t(entry.section or WORK)].append(pages[name])
+    chosen = st.navigation({section: group for section, group in menu.items() if group}, expanded=True)
     _sidebar(opened, who, t)
     chosen.run()
 

@@ -72,7 +72,7 @@ def test_nobody_sees_nothing_but_the_way_in(visit, seeder, page):
     assert not app.button and not app.selectbox
 
 
-@pytest.mark.parametrize("page", [name for name, entry in PAGES.items() if entry.in_menu])
+@pytest.mark.parametrize("page", [name for name, entry in PAGES.items() if entry.section is not None])
 @pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.REVIEWER, Role.MAINTAINER])
 def test_an_empty_project_teaches_what_to_do(visit, token, page, role):
     text = shown(visit(page, token(role)))
