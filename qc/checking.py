@@ -9,9 +9,11 @@ from core.question import Question
 from qc.checks import Subject, run_checks
 from qc.checks.asked import Asked
 from qc.checks.contamination import contamination_problems
+from qc.checks.media_state import damaged, not_kept
 from qc.checks.near_duplicates import representatives
 from qc.checks.twins import twin_problems
 from qc.gates import Ruling
+from qc.reasons import Words
 from warehouse.blobs import DamagedBlob, MissingBlob
 from warehouse.items import revisions_in
 from warehouse.tables import Decision, Item, ItemRevision, ItemState, Material, MaterialState, RevisionMedia
@@ -53,13 +55,13 @@ class Checker:
         codes = tuple(dict.fromkeys(finding.code for finding in findings if finding.severity == "error"))
         return Ruling(Decision.RETURN if codes else Decision.PASS, codes, evidence)
 
-    def _media_problems(self, shown: Sequence[tuple[str, Material]]) -> tuple[str, ...]:
-        problems: list[str] = []
+    def _media_problems(self, shown: Sequence[tuple[str, Material]]) -> tuple[Words, ...]:
+        problems: list[Words] = []
         for placeholder, material in shown:
             if material.state != MaterialState.KEPT:
-                problems.append(f"{placeholder}: the material is {material.state.value}")
+                problems.append(not_kept(placeholder, material.state))
             damage = self._damage_of(material.media_ref.sha256)
-            problems.extend([f"{placeholder}: {damage}"] if damage else [])
+            problems.extend([damaged(placeholder, damage)] if damage else [])
         return tuple(problems)
 
     def _damage_of(self, sha256: str) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from core.content import Modality
 from core.question import Question
-from qc.checks import Finding
+from qc.checks import Finding, warning
 from qc.panel import Votes
 from warehouse.tables import Decision
 
@@ -59,13 +59,15 @@ def judge_full(question: Question, full: Votes | None, limits: Thresholds) -> Ru
 def notes_on_full(question: Question, full: Votes, limits: Thresholds) -> list[Finding]:
     """What is worth knowing of an item that passes round 1's gate: too easy, or two choices that share the votes."""
     if full.solved == 1.0 and full.valid == full.asked:
-        return [Finding(code="too_easy", severity="warning", message=f"all {full.valid} answers were right")]
+        return [warning("too_easy", f"all {full.valid} answers were right", f"{full.valid} 个回答全部正确")]
     wrong = [(share, place) for place, share in enumerate(full.shares) if place not in question.answer.correct]
     if wrong and max(wrong)[0] >= limits.split:
         share, place = max(wrong)
         label = question.choices[place].text
         return [
-            Finding(code="answers_split", severity="warning", message=f"{share:.0%} of the votes are for {label!r}")
+            warning(
+                "answers_split", f"{share:.0%} of the votes are for {label!r}", f"{share:.0%} 的回答选择了“{label}”"
+            )
         ]
     return []
 

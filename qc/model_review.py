@@ -178,12 +178,15 @@ def judge_reviews(reviews: Reviews, families_at_least: int, agree_at: float = AG
     if count < families_at_least:
         why = "; ".join(f"{family}: {reason}" for family, reason in sorted(reviews.invalid.items()))
         told = f"{count} of {count + len(reviews.invalid)} model families gave a review, {families_at_least} are needed"
-        findings.append(warning("no_panel_review", told + (f" ({why})" if why else "")))
+        told_zh = f"{count + len(reviews.invalid)} 个模型家族中有 {count} 个给出了评审，至少需要 {families_at_least} 个"
+        why_en, why_zh = (f" ({why})", f"（{why}）") if why else ("", "")
+        findings.append(warning("no_panel_review", told + why_en, told_zh + why_zh))
     for aspect, code in CODES.items():
         objections = reviews.objections[aspect]
         if objections and len(objections) / count >= agree_at:
             words = "; ".join(f"{one.family}: {shown(one.words, _WORDS_KEPT_CHARACTERS)}" for one in objections)
-            findings.append(warning(code, f"{len(objections)} of {count} model families say so: {words}"))
+            en = f"{len(objections)} of {count} model families say so: {words}"
+            findings.append(warning(code, en, f"{count} 个模型家族中有 {len(objections)} 个这样认为：{words}"))
     return findings
 
 

@@ -69,6 +69,20 @@ def finish(session: Session, assignment_id: str, user_id: str, state: Assignment
     events.record(session, user_id, assignment.task_kind, assignment.task_id, f"lease_{state.value}", clock)
 
 
+def renew(
+    session: Session, assignment_id: str, user_id: str, lease: timedelta = LEASE, clock: Clock = utc_now
+) -> Assignment:
+    """One's own live lease, good for a whole term from now on; never for a shorter time than it was.
+
+    Raises:
+        LeaseLost: It is not live, has expired, or is another's.
+    """
+    assignment = hold(session, assignment_id, user_id, clock)
+    assignment.expires_at = max(assignment.expires_at, clock() + lease)
+    session.add(assignment)
+    return assignment
+
+
 def hold(
     session: Session, assignment_id: str, user_id: str, clock: Clock = utc_now, *, lock: bool = True
 ) -> Assignment:

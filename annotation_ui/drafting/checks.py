@@ -17,7 +17,9 @@ from evaluation.graders.choice import MOST_OPTIONS
 from qc.checks import Finding, Subject, run_checks
 from qc.checks.asked import Asked
 from qc.checks.key_positions import key_position_balance
+from qc.checks.media_state import not_kept
 from qc.checks.twins import twin_problems
+from qc.reasons import Words as ReasonWords
 from warehouse.tables import DuplicateLink, Item, ItemRevision, ItemState, Material, MaterialState, RevisionMedia
 from warehouse.verdicts import names_of
 
@@ -190,10 +192,10 @@ def _media_gaps(content: DraftContent, materials: Mapping[str, Material], t: Wor
         yield Note("media", "error", t("The material behind <{place}> is gone. Choose another one.", place=place))
 
 
-def _unusable(materials: Mapping[str, Material]) -> Iterator[str]:
+def _unusable(materials: Mapping[str, Material]) -> Iterator[ReasonWords]:
     for place, material in materials.items():
         if material.state != MaterialState.KEPT:
-            yield f"{place}: the material is {material.state.value}"
+            yield not_kept(place, material.state)
 
 
 def _asked_about(session: Session, materials: Sequence[Material], item: Item | None) -> Asked:
@@ -256,4 +258,4 @@ def _missing(field: str, text: str) -> Note:
 
 
 def _note(finding: Finding, t: Words) -> Note:
-    return Note(_FIELDS.get(finding.code, ""), finding.severity, finding.message, finding.code)
+    return Note(_FIELDS.get(finding.code, ""), finding.severity, finding.text(t.language), finding.code)

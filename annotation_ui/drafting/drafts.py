@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
@@ -19,6 +20,7 @@ from warehouse.tables import DraftVersion, Item, ItemDraft, RevisionMedia
 from warehouse.verdicts import own_items
 
 MOST_OPEN = 200
+MOST_DISCARDED = 50
 SUBMITTED, DISCARDED = "submitted", "discarded"
 
 
@@ -93,15 +95,38 @@ def open_draft(session: Session, who: Principal, item_name: str | None = None, c
     return opened(session, who, DraftContent(), clock)
 
 
-def get_draft(session: Session, who: Principal, draft_id: str, *, lock: bool = False) -> ItemDraft:
-    """One's own draft (a maintainer's: anybody's), open or closed.
+def new_question(session: Session, who: Principal, language: str = "", clock: Clock = utc_now) -> ItemDraft:
+    """A draft of a new item: one's own open one that holds no words yet, where there is one.
+
+    It begins in the language that its author wrote in last, else in the one that is given.
+
+    Raises:
+        NotAllowed, AccountInactive, TooManyDrafts: As they say.
+    """
+    who = authorize(session, who, Permission.AUTHOR)
+    for draft in open_drafts(session, who):
+        if draft.item_id is None and _is_blank(draft.content):
+            return draft
+    last = select(ItemDraft).where(ItemDraft.author == who.user_id).order_by(col(ItemDraft.saved_at).desc()).limit(1)
+    before = session.exec(last).first()
+    usual = before.content.get("language") if before else None
+    return opened(session, who, DraftContent(language=usual or language), clock)
+
+
+def get_draft(
+    session: Session, who: Principal, draft_id: str, *, lock: bool = False, is_open: bool = False
+) -> ItemDraft:
+    """One's own draft (a maintainer's: anybody's); open or closed, unless it `is_open` that is asked for.
 
     Raises:
         UnknownDraft: There is none.
+        DraftClosed: There is, but it is closed.
     """
     draft = session.get(ItemDraft, draft_id, with_for_update=lock or None, populate_existing=True)
     if draft is None or not (draft.author == who.user_id or who.may(Permission.SEE_EVERY_KEY)):
         raise UnknownDraft
+    if is_open and draft.closed_at is not None:
+        raise DraftClosed
     return draft
 
 
@@ -131,7 +156,7 @@ def save_draft(session: Session, who: Principal, draft_id: str, save: Save, cloc
         aside = _lay_aside(session, who, draft, save.expected_version, content, clock)
         theirs = DraftContent.parse(draft.content)
         return Conflict(draft.version, draft.saved_at, draft.saved_by, theirs, aside.id)
-    if not is_same_tab and draft.content:
+    if not is_same_tab and not _is_blank(draft.content):
         # Of one tab's saves only the last is kept; what another one wrote is never lost.
         session.add(_version(draft, draft.version, draft.content, draft.saved_by, draft.saved_at))
     draft.content, draft.version = content, draft.version + 1
@@ -191,6 +216,13 @@ def open_drafts(session: Session, who: Principal) -> Sequence[ItemDraft]:
     return session.exec(query.order_by(col(ItemDraft.saved_at).desc(), col(ItemDraft.id))).all()
 
 
+def discarded_drafts(session: Session, who: Principal) -> Sequence[ItemDraft]:
+    """One's own drafts that were thrown away with words in them, the last first, at most `MOST_DISCARDED`."""
+    query = select(ItemDraft).where(ItemDraft.author == who.user_id, ItemDraft.closed_as == DISCARDED)
+    found = session.exec(query.order_by(col(ItemDraft.closed_at).desc(), col(ItemDraft.id)).limit(MOST_DISCARDED))
+    return [draft for draft in found if draft.content]
+
+
 def draft_versions(session: Session, draft: ItemDraft) -> Sequence[DraftVersion]:
     """What the draft said before somebody else saved, and what was laid aside, the newest first."""
     query = select(DraftVersion).where(DraftVersion.draft_id == draft.id)
@@ -224,9 +256,14 @@ def opened(
     return draft
 
 
+def _is_blank(content: dict[str, Any]) -> bool:
+    """Whether nobody has written yet: the language is there from the start."""
+    return set(content) <= {"language"}
+
+
 def _revising(session: Session, who: Principal, item_name: str, clock: Clock) -> ItemDraft:
     item = find_item(session, item_name)
-    if item is None or Action.REVISE not in possible_actions(item.state) or not may_revise(session, who, item):
+    if item is None or not is_revisable(session, who, item):
         raise NotRevisable
     mine = select(ItemDraft).where(
         ItemDraft.item_id == item.id, ItemDraft.author == who.user_id, col(ItemDraft.closed_at).is_(None)
@@ -241,6 +278,13 @@ def _revising(session: Session, who: Principal, item_name: str, clock: Clock) ->
             return opened(session, who, content, clock, item)
     except IntegrityError:  # their other tab opened it at the same moment
         return session.exec(mine).one()
+
+
+def is_revisable(session: Session, who: Principal, item: Item) -> bool:
+    """Whether somebody could begin a revision now."""
+    return (
+        who.may(Permission.AUTHOR) and Action.REVISE in possible_actions(item.state) and may_revise(session, who, item)
+    )
 
 
 def may_revise(session: Session, who: Principal, item: Item) -> bool:

@@ -93,7 +93,7 @@ class DraftRoutes:
         asked = closest_language(request.headers.get("accept-language"))
         t = words_in(who.language if who and who.language else asked)
         try:
-            check_origin(request)
+            check_origin(request, self._studio.url)
             if who is None:
                 raise SignInAgain
             return answer(request.path_params["id"], who, t)
@@ -102,9 +102,7 @@ class DraftRoutes:
 
     def _read(self, draft_id: str, who: Principal, t: Words) -> Response:
         with self._studio.workspace.database.reading() as session:
-            draft = get_draft(session, who, draft_id)
-            if draft.closed_at is not None:
-                raise DraftClosed
+            draft = get_draft(session, who, draft_id, is_open=True)
             return _json(200, self._stored(session, draft, t) | {"content": draft.content})
 
     def _save(self, body: bytes, draft_id: str, who: Principal, t: Words) -> Response:

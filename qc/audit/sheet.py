@@ -13,6 +13,7 @@ from core.errors import InterplayError
 from core.ids import Clock, utc_now
 from qc.audit.findings import BadFinding, Desk, Said, open_items, shown_items
 from warehouse.people import get_user
+from warehouse.spreadsheets import neutral, plain
 from warehouse.tables import AuditAnswer, AuditFinding, AuditSample
 
 SHOWN = ("id", "question", "choices", "answer", "media")
@@ -32,9 +33,6 @@ MODALITIES: Mapping[str, Modality] = {
     "视频": Modality.VIDEO,
 }
 _BETWEEN = re.compile(r"[\s,;、，；+]+")
-# What a spreadsheet would take for a formula. An apostrophe before it makes it text; one that stands there already gets
-# another, so that reading back takes away no more than was put there.
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _MOST_TOLD = 10
 # A sheet with more of them is another one's.
 _MOST_PROBLEMS = 100
@@ -53,16 +51,6 @@ class BadSheet(InterplayError):
 
 class SheetExists(InterplayError):
     """A sheet would be written over a file, which somebody may have filled in."""
-
-
-def neutral(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if _FORMULA.match(cell) else cell
-
-
-def plain(cell: str) -> str:
-    """The cell that `neutral` was given."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def write_sheet(session: Session, sample: AuditSample, file: Path, auditor: str | None = None) -> int:

@@ -8,6 +8,7 @@ from typing import Literal
 from core.content import Frozen
 from core.question import Question
 from core.registry import Entry, Registry
+from qc.reasons import Words
 
 
 @dataclass(frozen=True)
@@ -20,15 +21,23 @@ class Subject:
 
     question: Question
     others: Mapping[str, str] = field(default_factory=dict)
-    media_problems: tuple[str, ...] = ()
+    media_problems: tuple[Words, ...] = ()
 
 
 class Finding(Frozen):
-    """Something that a check found: an error stops the item, a warning does not. `code` is one of `qc.reasons`."""
+    """Something that a check found: an error stops the item, a warning does not. `code` is one of `qc.reasons`.
+
+    `message` is in English; `message_zh` is None in what was stored before checks spoke Chinese.
+    """
 
     code: str
     severity: Literal["error", "warning"]
     message: str
+    message_zh: str | None = None
+
+    def text(self, language: str) -> str:
+        """The message in Chinese for Chinese, where there is one; else in English."""
+        return self.message_zh or self.message if language.partition("-")[0] == "zh" else self.message
 
 
 Check = Callable[[Subject], Iterable[Finding]]
@@ -52,14 +61,14 @@ CHECKS: Registry[Check] = Registry(
 )
 
 
-def error(code: str, message: str) -> Finding:
-    """A finding that stops the item."""
-    return Finding(code=code, severity="error", message=message)
+def error(code: str, en: str, zh: str) -> Finding:
+    """A finding that stops the item, in both languages."""
+    return Finding(code=code, severity="error", message=en, message_zh=zh)
 
 
-def warning(code: str, message: str) -> Finding:
-    """A finding that stops nothing."""
-    return Finding(code=code, severity="warning", message=message)
+def warning(code: str, en: str, zh: str) -> Finding:
+    """A finding that stops nothing, in both languages."""
+    return Finding(code=code, severity="warning", message=en, message_zh=zh)
 
 
 def run_checks(subject: Subject) -> list[Finding]:

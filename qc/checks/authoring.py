@@ -11,6 +11,7 @@ from core.question import Question, QuestionKind, Step, choice_label
 from core.taxonomy import load_taxonomy
 from qc.checks import Finding, Subject, error, warning
 
+MODALITIES_ZH = {Modality.TEXT: "文字", Modality.IMAGE: "图片", Modality.AUDIO: "音频", Modality.VIDEO: "视频"}
 SAME_QUESTION_RATIO = 0.97
 STANDS_OUT_RATIO = 2.0
 STANDS_OUT_CHARACTERS = 20
@@ -46,9 +47,17 @@ def required_media(subject: Subject) -> Iterable[Finding]:
     """Each required modality must really be in the prompt (in a spoken question, audio is)."""
     question = subject.question
     for modality in sorted(question.required - question.modalities - {Modality.TEXT}):
-        yield error("missing_modality", f"{modality.value} is required, but the prompt holds no {modality.value}")
+        yield error(
+            "missing_modality",
+            f"{modality.value} is required, but the prompt holds no {modality.value}",
+            f"题目要求{MODALITIES_ZH[modality]}，但题干中没有{MODALITIES_ZH[modality]}",
+        )
     if len(question.required - {Modality.TEXT}) < 2:
-        yield error("missing_modality", "an omni-modal question requires at least two of image, audio and video")
+        yield error(
+            "missing_modality",
+            "an omni-modal question requires at least two of image, audio and video",
+            "全模态题目须至少需要图片、音频、视频中的两种",
+        )
 
 
 def known_task_type(subject: Subject) -> Iterable[Finding]:
@@ -56,7 +65,7 @@ def known_task_type(subject: Subject) -> Iterable[Finding]:
     try:
         load_taxonomy().get(subject.question.task_type)
     except UnknownName as unknown:
-        yield error("unknown_task_type", str(unknown))
+        yield error("unknown_task_type", str(unknown), f"任务类型“{subject.question.task_type}”不在分类体系中")
 
 
 def placeholders(subject: Subject) -> Iterable[Finding]:
@@ -67,9 +76,17 @@ def placeholders(subject: Subject) -> Iterable[Finding]:
     text = "\n".join([*texts, *(choice.text for choice in question.choices), *(step.ask for step in question.steps)])
     named = {f"{found[1].lower()}_{int(found[2])}": found[0] for found in _PLACEHOLDER_LIKE.finditer(text)}
     for name in sorted(named.keys() - carried):
-        yield error("bad_placeholder", f"the text names {named[name]}, but there is no {name}; add it or remove it")
+        yield error(
+            "bad_placeholder",
+            f"the text names {named[name]}, but there is no {name}; add it or remove it",
+            f"文字中提到 {named[name]}，但没有 {name}；请补上素材或删去",
+        )
     for told in sorted({found[0] for pattern in (_MEDIA_FILE, _SHA256) for found in pattern.finditer(text)}):
-        yield warning("media_named", f"the text holds {told!r}, which looks like the name of a media file")
+        yield warning(
+            "media_named",
+            f"the text holds {told!r}, which looks like the name of a media file",
+            f"文字中的“{told}”像是素材文件名",
+        )
 
 
 def distinct_choices(subject: Subject) -> Iterable[Finding]:
@@ -80,11 +97,19 @@ def distinct_choices(subject: Subject) -> Iterable[Finding]:
         first = same.setdefault(normalise(choice.text), place)
         like = alike.setdefault(_bare(choice.text), place)
         if first != place:
-            labels = f"{choice_label(first)} and {choice_label(place)}"
-            yield error("duplicate_choices", f"choices {labels} both say {choice.text!r}")
+            one, two = choice_label(first), choice_label(place)
+            yield error(
+                "duplicate_choices",
+                f"choices {one} and {two} both say {choice.text!r}",
+                f"选项 {one} 与 {two} 内容相同：“{choice.text}”",
+            )
         elif like != place:
-            labels, other = f"{choice_label(like)} and {choice_label(place)}", subject.question.choices[like].text
-            yield warning("duplicate_choices", f"choices {labels} say nearly the same: {other!r} and {choice.text!r}")
+            one, two, other = choice_label(like), choice_label(place), subject.question.choices[like].text
+            yield warning(
+                "duplicate_choices",
+                f"choices {one} and {two} say nearly the same: {other!r} and {choice.text!r}",
+                f"选项 {one} 与 {two} 几乎相同：“{other}”与“{choice.text}”",
+            )
 
 
 def answer_not_in_text(subject: Subject) -> Iterable[Finding]:
@@ -104,13 +129,19 @@ def answer_not_in_text(subject: Subject) -> Iterable[Finding]:
             continue
         said = sorted(answer for answer in answers if _begins(rest.casefold(), answer))
         if said or (label and label[1] in labels):
-            yield error("answer_leaked", f"the prompt announces the answer {said[-1] if said else rest[:1]!r}")
+            told = said[-1] if said else rest[:1]
+            yield error("answer_leaked", f"the prompt announces the answer {told!r}", f"题干直接给出了答案“{told}”")
             return
     prompt = text.casefold()
     held = {answer for answer in answers if _is_telling(answer) and _holds(prompt, answer)}
     others = {normalise(choice.text) for choice in question.choices} - answers
     if held and not any(_holds(prompt, other) for other in others):
-        yield warning("answer_leaked", f"the prompt holds the answer {sorted(held)[0]!r} and no other choice")
+        told = sorted(held)[0]
+        yield warning(
+            "answer_leaked",
+            f"the prompt holds the answer {told!r} and no other choice",
+            f"题干中出现了答案“{told}”，而没有出现其他选项",
+        )
 
 
 def key_does_not_stand_out(subject: Subject) -> Iterable[Finding]:
@@ -119,7 +150,11 @@ def key_does_not_stand_out(subject: Subject) -> Iterable[Finding]:
     key = [len(question.choices[index].text) for index in question.answer.correct if question.choices]
     rest = [len(c.text) for place, c in enumerate(question.choices) if place not in question.answer.correct]
     if key and rest and min(key) > STANDS_OUT_RATIO * max(rest) and min(key) > STANDS_OUT_CHARACTERS:
-        yield warning("key_stands_out", "the key is more than twice as long as every other choice")
+        yield warning(
+            "key_stands_out",
+            "the key is more than twice as long as every other choice",
+            "正确选项的长度超过其他任一选项的两倍",
+        )
 
 
 def not_asked_before(subject: Subject) -> Iterable[Finding]:
@@ -130,14 +165,22 @@ def not_asked_before(subject: Subject) -> Iterable[Finding]:
     own = fingerprint_text(subject.question)
     for name, other in sorted(subject.others.items()):
         if other == own:
-            yield error("duplicate_question", f"item {name!r} asks the same about the same media")
+            yield error(
+                "duplicate_question",
+                f"item {name!r} asks the same about the same media",
+                f"题目“{name}”针对相同素材问了同样的问题",
+            )
         elif _alike(_SHA256.sub("", own), _SHA256.sub("", other)):
-            yield warning("duplicate_question", f"item {name!r} asks nearly the same about media that show the same")
+            yield warning(
+                "duplicate_question",
+                f"item {name!r} asks nearly the same about media that show the same",
+                f"题目“{name}”针对内容相同的素材问了几乎同样的问题",
+            )
 
 
 def usable_media(subject: Subject) -> Iterable[Finding]:
     """Every material must be there, whole and usable."""
-    return [error("media_unusable", problem) for problem in subject.media_problems]
+    return [error("media_unusable", problem.en, problem.zh) for problem in subject.media_problems]
 
 
 def normalise(text: str) -> str:
@@ -189,8 +232,11 @@ def _steps_that_tell(steps: Sequence[Step]) -> Iterable[Finding]:
         for place, ask in enumerate(asks):
             held = next((answer for answer in answers if place != number and _holds(ask, answer)), None)
             if held is not None:
-                told = f"step {place + 1} holds the answer of step {number + 1}, {held!r}"
-                yield warning("answer_leaked", told)
+                yield warning(
+                    "answer_leaked",
+                    f"step {place + 1} holds the answer of step {number + 1}, {held!r}",
+                    f"第 {place + 1} 步中出现了第 {number + 1} 步的答案“{held}”",
+                )
 
 
 def _begins(text: str, answer: str) -> bool:

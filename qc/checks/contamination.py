@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlmodel import Session, and_, col, or_, select
 
 from qc.checks import Finding, error, warning
+from qc.reasons import Words
 from warehouse.release.records import lineages
 from warehouse.tables import ContaminationCheck, ContaminationMatch, ItemRevision, Material
 
@@ -40,9 +41,12 @@ def contamination_problems(
     lines = lineages(session, [material for _, material in shown])
     behind = [_Part("material", one.id, name) for name, material in shown for one in lines[material.id][1:]]
     told = list(_overlaps(session, [*own, *behind]))
-    problems = [error("contaminated", message) for message in told[:_TOLD]]
+    problems = [error("contaminated", words.en, words.zh) for words in told[:_TOLD]]
     if len(told) > _TOLD:
-        problems.append(error("contaminated", f"{len(told) - _TOLD} more overlaps with public benchmarks"))
+        count = len(told) - _TOLD
+        problems.append(
+            error("contaminated", f"{count} more overlaps with public benchmarks", f"另有 {count} 处与公开基准重合")
+        )
     if compared_at_all(session):
         is_compared = or_(
             *(and_(ContaminationCheck.subject_kind == one.kind, ContaminationCheck.subject_id == one.id) for one in own)
@@ -51,8 +55,9 @@ def contamination_problems(
         compared = set(session.exec(select(*columns).where(is_compared)))
         missing = [one.name for one in own if (one.kind, one.id) not in compared]
         if missing:
-            message = f"{', '.join(missing)}: not compared with public benchmarks yet; run '{HOW_TO_COMPARE}'"
-            problems.append(warning("not_compared", message))
+            en = f"{', '.join(missing)}: not compared with public benchmarks yet; run '{HOW_TO_COMPARE}'"
+            zh = f"{'、'.join(missing)}：尚未与公开基准比对；请运行“{HOW_TO_COMPARE}”"
+            problems.append(warning("not_compared", en, zh))
     return problems
 
 
@@ -61,7 +66,7 @@ def compared_at_all(session: Session) -> bool:
     return session.exec(select(ContaminationCheck.id).limit(1)).first() is not None
 
 
-def _overlaps(session: Session, parts: Sequence[_Part]) -> Iterator[str]:
+def _overlaps(session: Session, parts: Sequence[_Part]) -> Iterator[Words]:
     """What overlaps with what, nearest first; the same entry once for each part, whatever tells of it."""
     names = {(one.kind, one.id): one.name for one in reversed(parts)}
     mine = or_(
@@ -73,7 +78,9 @@ def _overlaps(session: Session, parts: Sequence[_Part]) -> Iterator[str]:
         name = names[match.subject_kind, match.subject_id]
         if (name, match.benchmark, match.entry) not in told:
             told.add((name, match.benchmark, match.entry))
-            yield (
-                f"{name} overlaps with {match.entry!r} of {match.benchmark} ({match.kind}, {match.score:.2f}); "
-                f"see 'interplay contamination matches', match {match.id}"
+            yield Words(
+                en=f"{name} overlaps with {match.entry!r} of {match.benchmark} ({match.kind}, {match.score:.2f}); "
+                f"see 'interplay contamination matches', match {match.id}",
+                zh=f"{name} 与 {match.benchmark} 的“{match.entry}”重合（{match.kind}，{match.score:.2f}）；"
+                f"见“interplay contamination matches”，match {match.id}",
             )

@@ -21,8 +21,16 @@ def key_position_balance(questions: Sequence[Question]) -> Finding | None:
     found = key_positions([one.answer.correct[0] for one in keyed], [len(one.choices) for one in keyed])
     if found.p.value is None or found.p.value >= _SIGNIFICANCE:
         return None
-    told = ", ".join(
-        f"{choice_label(place)} {count} times where {expected:.1f} are expected"
-        for place, (count, expected) in enumerate(zip(found.counts, found.expected, strict=True))
+    places = list(enumerate(zip(found.counts, found.expected, strict=True)))
+    en = ", ".join(
+        f"{choice_label(place)} {count} times where {expected:.1f} are expected" for place, (count, expected) in places
     )
-    return warning("key_positions", f"of {len(keyed)} right choices {told} ({found.test}, p = {found.p.value:.2g})")
+    zh = "，".join(
+        f"{choice_label(place)} 出现 {count} 次（期望 {expected:.1f} 次）" for place, (count, expected) in places
+    )
+    p = f"p = {found.p.value:.2g}"
+    return warning(
+        "key_positions",
+        f"of {len(keyed)} right choices {en} ({found.test}, {p})",
+        f"{len(keyed)} 道题的正确选项中，{zh}（{found.test}，{p}）",
+    )

@@ -42,28 +42,44 @@ def language_matches(subject: Subject) -> Iterable[Finding]:
     if share is None:
         told = [one for one in choices if one is not None]
         if not _weights(asked, language)[0]:
-            yield from _if_other(max(told, default=1.0), "the text of the choices is", question.language)
+            yield from _if_other(max(told, default=1.0), "the text of the choices is", "选项文字", question.language)
     elif share <= _OTHER and not _has_sentence(asked, language):
-        yield error("wrong_language", f"the question is not in the stated language {question.language!r}")
+        yield error(
+            "wrong_language",
+            f"the question is not in the stated language {question.language!r}",
+            f"题目所用语言与标注的语言（{question.language}）不符",
+        )
     elif share < _MIXED:
-        yield warning("wrong_language", f"less than half of the text is in the stated language {question.language!r}")
+        yield warning(
+            "wrong_language",
+            f"less than half of the text is in the stated language {question.language!r}",
+            f"不到一半的文字使用标注的语言（{question.language}）",
+        )
     else:
         for number, step in enumerate(question.steps, start=1):
             if (of_step := _share(step.ask, language)) is not None:
-                yield from _if_other(of_step, f"step {number} is", question.language)
+                yield from _if_other(of_step, f"step {number} is", f"第 {number} 步", question.language)
     yield from _if_in_two(choices)
 
 
-def _if_other(share: float, what: str, language: str) -> Iterable[Finding]:
+def _if_other(share: float, what: str, what_zh: str, language: str) -> Iterable[Finding]:
     if share <= _OTHER:
-        yield warning("wrong_language", f"{what} not in the stated language {language!r}")
+        yield warning(
+            "wrong_language",
+            f"{what} not in the stated language {language!r}",
+            f"{what_zh}未使用标注的语言（{language}）",
+        )
 
 
 def _if_in_two(shares: Sequence[float | None]) -> Iterable[Finding]:
     own = [choice_label(place) for place, share in enumerate(shares) if share is not None and share >= _OWN]
     other = [choice_label(place) for place, share in enumerate(shares) if share is not None and share <= _OTHER]
     if own and other:
-        yield warning("wrong_language", f"choice {own[0]} is in one language and choice {other[0]} in another")
+        yield warning(
+            "wrong_language",
+            f"choice {own[0]} is in one language and choice {other[0]} in another",
+            f"选项 {own[0]} 与选项 {other[0]} 使用的语言不同",
+        )
 
 
 def _has_sentence(text: str, language: str) -> bool:

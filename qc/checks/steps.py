@@ -53,10 +53,14 @@ def step_references(subject: Subject) -> Iterable[Finding]:
             if 1 <= named < number:
                 continue
             if _is_own(step.ask, found):
-                yield error("bad_step_reference", f"step {number} refers to step {named}")
+                yield error(
+                    "bad_step_reference", f"step {number} refers to step {named}", f"第 {number} 步引用了第 {named} 步"
+                )
             else:
                 yield warning(
-                    "bad_step_reference", f"step {number} names step {named}, which is no earlier step of the question"
+                    "bad_step_reference",
+                    f"step {number} names step {named}, which is no earlier step of the question",
+                    f"第 {number} 步提到第 {named} 步，而它不是本题之前的步骤",
                 )
 
 
@@ -71,7 +75,9 @@ def points_match_rubric(subject: Subject) -> Iterable[Finding]:
         if most > step.points or not makes_up:
             told = " and ".join(f"{points:g}" for points in given or partial)
             yield warning(
-                "points_contradict_rubric", f"step {number} has {step.points} points, and its rubric speaks of {told}"
+                "points_contradict_rubric",
+                f"step {number} has {step.points} points, and its rubric speaks of {told}",
+                f"第 {number} 步为 {step.points} 分，而其评分标准写的是 {told} 分",
             )
 
 

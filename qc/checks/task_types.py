@@ -28,6 +28,13 @@ _HEARD = frozenset(
 )
 
 
+_KINDS_ZH: Mapping[QuestionKind, str] = {
+    QuestionKind.CHOICE: "选择题",
+    QuestionKind.OPEN: "开放题",
+    QuestionKind.MULTI_STEP: "多步题",
+}
+
+
 def task_type_fits(subject: Subject) -> Iterable[Finding]:
     """The question must have the form and the senses that its task type is defined by."""
     question = subject.question
@@ -40,6 +47,11 @@ def task_type_fits(subject: Subject) -> Iterable[Finding]:
         yield warning(
             "wrong_task_type",
             f"{task_type.name_en} asks for a question of the kind {kind.value}, and this one is {question.kind.value}",
+            f"“{task_type.name_zh}”类题目应为{_KINDS_ZH[kind]}，而本题是{_KINDS_ZH[question.kind]}",
         )
     if task_type.id in _HEARD and Modality.AUDIO not in question.required:
-        yield warning("wrong_task_type", f"{task_type.name_en} is about what is heard, and audio is not required")
+        yield warning(
+            "wrong_task_type",
+            f"{task_type.name_en} is about what is heard, and audio is not required",
+            f"“{task_type.name_zh}”考查听到的内容，而本题不需要音频",
+        )

@@ -24,6 +24,7 @@ def twin_problems(members: Sequence[Question]) -> list[Finding]:
                 "twins_not_counterfactual",
                 "one answer is right for all members that read the same without media: give them the same text and "
                 "other keys",
+                "不看素材时，同一个答案对所有孪生题都正确：请使用相同的文字和不同的答案",
             )
         )
     for place, member in enumerate(members):
@@ -34,6 +35,7 @@ def twin_problems(members: Sequence[Question]) -> list[Finding]:
                 warning(
                     "twin_media",
                     f"member {place + 1} differs from its nearest twin in the media of {told}, not of one modality",
+                    f"第 {place + 1} 道孪生题与最接近的一道相差的素材不是恰好一种模态",
                 )
             )
     return problems

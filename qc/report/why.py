@@ -186,7 +186,7 @@ def grounds_of(findings: Sequence[Finding], codes: Sequence[str], reviews: Revie
                 )
             )
         elif finding.code in codes:
-            found.append(Words(en=f"{told.en}: {finding.message}", zh=f"{told.zh}：{finding.message}"))
+            found.append(Words(en=f"{told.en}: {finding.message}", zh=f"{told.zh}：{finding.text('zh')}"))
     return tuple(found)
 
 

@@ -18,7 +18,7 @@ from evaluation.graders import grader_for
 from evaluation.graders.choice import chosen
 from evaluation.prompts import render
 from qc.reasons import Words
-from qc.review.places import Place, ReviewPlace, case_place, review_place
+from qc.review.places import ReviewPlace, case_place, review_place
 from qc.review.revision_diff import Change, diff_revisions
 from qc.review.solves import Solves, solves_of
 from qc.review.verdicts import REVIEWERS_TO_SETTLE
@@ -183,7 +183,7 @@ def open_case(session: Session, assignment_id: str, reviewer: str, clock: Clock 
         expires_at=place.assignment.expires_at,
         round=number,
         instruction=CASE_INSTRUCTION,
-        background=Background(**_background(session, place)),
+        background=Background(**background_of(session, place.revision)),
     )
 
 
@@ -240,6 +240,15 @@ def stage_of(review: Review) -> Stage:
     if review.hidden is not None and review.partial_at is None:
         return Stage.PARTIAL
     return Stage.FULL if review.full_at is None else Stage.VERDICT
+
+
+def answers_of(review: Review) -> tuple[OwnAnswer, ...]:
+    """What was answered in both blind stages, in their order."""
+    full = OwnAnswer(hidden=None, answer=review.full_answer, points=review.full_points)
+    if review.hidden is None:
+        return (full,)
+    hidden = Modality(review.hidden)
+    return OwnAnswer(hidden=hidden, answer=review.partial_answer, points=review.partial_points), full
 
 
 def hidden_modality(
@@ -320,10 +329,6 @@ def _shown(question: Question) -> ShownQuestion:
 
 def _revealed(session: Session, place: ReviewPlace) -> Revealed:
     review = place.review
-    answers = [OwnAnswer(hidden=None, answer=review.full_answer, points=review.full_points)]
-    if review.hidden is not None:
-        hidden = Modality(review.hidden)
-        answers.insert(0, OwnAnswer(hidden=hidden, answer=review.partial_answer, points=review.partial_points))
     others = session.exec(
         select(Review)
         .where(Review.revision_id == review.revision_id, Review.reviewer != review.reviewer)
@@ -333,11 +338,12 @@ def _revealed(session: Session, place: ReviewPlace) -> Revealed:
         .limit(REVIEWERS_TO_SETTLE)
     )
     # Verdicts of round 3 stay hidden: nobody judges after another.
-    return Revealed(**_background(session, place), answers=tuple(answers), solves=solves_of(others))
+    return Revealed(**background_of(session, place.revision), answers=answers_of(review), solves=solves_of(others))
 
 
-def _background(session: Session, place: Place) -> dict[str, Any]:
-    revision = place.revision
+def background_of(session: Session, revision: ItemRevision) -> dict[str, Any]:
+    """The fields of a `Background`: all but what reviewers said of the revision."""
+    question = revision.as_question()
     before = session.exec(
         select(ItemRevision).where(ItemRevision.item_id == revision.item_id, ItemRevision.number == revision.number - 1)
     ).first()
@@ -347,8 +353,8 @@ def _background(session: Session, place: Place) -> dict[str, Any]:
         if verdict.round != 3
     ]
     return {
-        "question": place.question,
+        "question": question,
         "notes": dict(revision.notes),
         "verdicts": tuple(verdicts),
-        "changes": None if before is None else diff_revisions(before.as_question(), place.question),
+        "changes": None if before is None else diff_revisions(before.as_question(), question),
     }

@@ -1,5 +1,6 @@
 """Who reviews what next: leases on the places that a revision still has for reviewers."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from sqlmodel import Session, col, select
@@ -20,7 +21,7 @@ from qc.review.waiting import (
     task_id_of,
     waiting_for_review,
 )
-from warehouse.assignments import finish, take
+from warehouse.assignments import finish, renew, take
 from warehouse.lifecycle import lock_item
 from warehouse.people import Role, get_user, require_role
 from warehouse.tables import Assignment, AssignmentState, Item, ItemRevision, Review, User
@@ -40,12 +41,19 @@ class Task(Frozen):
     expires_at: datetime
 
 
+class WaitingFor(Frozen):
+    """How much somebody could take now: blind reviews, and open cases."""
+
+    reviews: int
+    open_cases: int
+
+
 def take_review(session: Session, reviewer: str, clock: Clock = utc_now, gold_every: int = GOLD_EVERY) -> Task | None:
     """The reviewer's present task of round 3, or the next one that still needs somebody; None when none does.
 
     Never one that they had a hand in, judged in any round, or took as an open case, because they know the answer then.
-    Disputes come first, the longest-waiting one before; then the oldest revision. Each `gold_every`-th task is a gold
-    item.
+    Disputes come first, the longest-waiting one before; then the oldest revision. Before them comes one whose lease
+    this reviewer let run out, after them one that they gave back. Each `gold_every`-th task is a gold item.
 
     Raises:
         UnknownName: No such user.
@@ -58,13 +66,7 @@ def take_review(session: Session, reviewer: str, clock: Clock = utc_now, gold_ev
     gold = gold_due(session, user, gold_every)
     if gold is not None:
         return _take_gold(session, user, gold, clock)
-    known = _known_items(session, user) | cases_seen(session, user)
-    for candidate in waiting_for_review(session, clock):
-        if not {candidate.item_id, candidate.revision_id} & known and candidate.free_slots:
-            task = _take_slot(session, user, candidate, clock)
-            if task is not None:
-                return task
-    return None
+    return _take_first(session, user, REVIEW, _reviewable(session, user, clock), clock)
 
 
 def take_open_case(session: Session, reviewer: str, clock: Clock = utc_now) -> Task | None:
@@ -80,13 +82,20 @@ def take_open_case(session: Session, reviewer: str, clock: Clock = utc_now) -> T
     present = _present(session, user, OPEN_CASE, clock)
     if present is not None:
         return present
-    known = _known_items(session, user)
-    for candidate in open_cases(session, clock):
-        if candidate.item_id not in known and candidate.free_slots:
-            task = _take_slot(session, user, candidate, clock)
-            if task is not None:
-                return task
-    return None
+    return _take_first(session, user, OPEN_CASE, _decidable(session, user, clock), clock)
+
+
+def waiting_for(session: Session, reviewer: str, clock: Clock = utc_now, gold_every: int = GOLD_EVERY) -> WaitingFor:
+    """What `take_review` and `take_open_case` have for a reviewer; a gold item counts like any other.
+
+    Raises:
+        UnknownName: No such user.
+        NotAllowed: Not a reviewer, or not active.
+    """
+    user = get_user(session, reviewer)
+    require_role(user, Role.REVIEWER)
+    reviews = len(_reviewable(session, user, clock)) + (gold_due(session, user, gold_every) is not None)
+    return WaitingFor(reviews=reviews, open_cases=len(_decidable(session, user, clock)))
 
 
 def present_task(session: Session, reviewer: str, clock: Clock = utc_now) -> Task | None:
@@ -99,6 +108,19 @@ def present_task(session: Session, reviewer: str, clock: Clock = utc_now) -> Tas
     for assignment in _leases(session, user, (REVIEW, OPEN_CASE), clock):
         return _task(session, assignment)
     return None
+
+
+def keep_task(session: Session, assignment_id: str, reviewer: str, clock: Clock = utc_now) -> datetime:
+    """Hold a task for a whole term from now on; gives the moment when that ends.
+
+    Raises:
+        UnknownName: No such user.
+        NotAllowed: Not a reviewer, or not active.
+        LeaseLost: It is not the reviewer's any more.
+    """
+    user = get_user(session, reviewer)
+    require_role(user, Role.REVIEWER)
+    return renew(session, assignment_id, user.id, REVIEW_LEASE, clock).expires_at
 
 
 def release_task(session: Session, assignment_id: str, reviewer: str, clock: Clock = utc_now) -> None:
@@ -154,6 +176,33 @@ def _known_items(session: Session, user: User) -> set[str]:
         | col(Item.current_revision_id).in_(finished)
     )
     return set(session.exec(query))
+
+
+def _reviewable(session: Session, user: User, clock: Clock) -> list[Waiting]:
+    known = _known_items(session, user) | cases_seen(session, user)
+    waiting = waiting_for_review(session, clock)
+    return [one for one in waiting if not {one.item_id, one.revision_id} & known and one.free_slots]
+
+
+def _decidable(session: Session, user: User, clock: Clock) -> list[Waiting]:
+    known = _known_items(session, user)
+    return [one for one in open_cases(session, clock) if one.item_id not in known and one.free_slots]
+
+
+def _take_first(session: Session, user: User, kind: str, waiting: Iterable[Waiting], clock: Clock) -> Task | None:
+    """The first that nobody else takes at this moment."""
+    query = select(Assignment.task_id, Assignment.state).where(
+        Assignment.user_id == user.id, Assignment.task_kind == kind
+    )
+    held = session.exec(query.order_by(col(Assignment.taken_at), col(Assignment.id)))
+    # A lease that ran out is still live until somebody's next look ends it.
+    returned = {revision_of(task_id): state is AssignmentState.RELEASED for task_id, state in held}
+    rank = {False: 0, None: 1, True: 2}
+    for candidate in sorted(waiting, key=lambda one: rank[returned.get(one.revision_id)]):
+        task = _take_slot(session, user, candidate, clock)
+        if task is not None:
+            return task
+    return None
 
 
 def _take_slot(session: Session, user: User, candidate: Waiting, clock: Clock) -> Task | None:

@@ -22,12 +22,13 @@ from qc.audit.findings import (
     taken_item,
 )
 from qc.audit.sample import BadSampleSize, NoSample, OtherSeed, draw_sample, latest_sample, sample_size
-from qc.audit.sheet import BadSheet, SheetExists, neutral, plain, read_sheet, write_sheet
+from qc.audit.sheet import BadSheet, SheetExists, read_sheet, write_sheet
 from qc.audit.subjects import Member, Subject, open_subject
 from warehouse.audits import AuditCounts, counts_of, finished_counts, items_of
 from warehouse.events import history
 from warehouse.guards import ImmutableRow
 from warehouse.people import NotAllowed, get_user
+from warehouse.spreadsheets import neutral, plain
 from warehouse.tables import (
     Assignment,
     AssignmentState,

@@ -11,7 +11,9 @@ from core.taxonomy import load_taxonomy
 from qc.checks import CHECKS, Subject, run_checks
 from qc.checks.asked import Asked
 from qc.checks.authoring import fingerprint_text, normalise
-from qc.reasons import REASONS
+from qc.checks.media_state import damaged, not_kept
+from qc.reasons import REASONS, Words
+from warehouse.tables import MaterialState
 
 CHOICES = ("a wolf", "a fox", "a bear", "a lynx")
 
@@ -65,7 +67,7 @@ def test_a_good_question_has_no_findings():
 def test_every_check_is_registered_with_a_version_and_its_codes_are_known():
     assert len(list(CHECKS)) == 12
     asked = question("The answer is a fox.", choices=("a fox", "A  Fox"), key=(0,), required={"video"}, task_type="x")
-    codes = {code for _, code in found(asked, media_problems=("gone",))}
+    codes = {code for _, code in found(asked, media_problems=(Words(en="gone", zh="缺失"),))}
     assert codes == {"missing_modality", "unknown_task_type", "duplicate_choices", "answer_leaked", "media_unusable"}
     assert codes <= set(REASONS)
 
@@ -436,8 +438,14 @@ class TestTaskTypes:
 
 
 def test_media_problems_are_errors():
-    findings = run_checks(Subject(question(), media_problems=("image_1: gone", "audio_1: damaged")))
-    assert [finding.message for finding in findings] == ["audio_1: damaged", "image_1: gone"]
+    problems = (not_kept("image_1", MaterialState.WITHDRAWN), damaged("audio_1", "blob is not there"))
+    findings = run_checks(Subject(question(), media_problems=problems))
+    assert [finding.text("en") for finding in findings] == [
+        "audio_1: blob is not there", "image_1: the material is withdrawn",
+    ]  # fmt: skip
+    assert [finding.text("zh-CN") for finding in findings] == [
+        "audio_1：素材文件缺失或已损坏（blob is not there）", "image_1：该素材已撤回",
+    ]  # fmt: skip
 
 
 class TestAskedBefore:
