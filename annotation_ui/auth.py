@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -10,7 +11,14 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from itsdangerous import BadData, URLSafeSerializer
 from sqlmodel import Session, col, select
 
-from annotation_ui.accounts import check_password, create_user, has_maintainer, set_password_hash
+from annotation_ui.accounts import (
+    COMMAND_LINE,
+    check_password,
+    create_user,
+    has_maintainer,
+    normal_name,
+    set_password_hash,
+)
 from annotation_ui.permissions import AccountInactive, Principal, as_principal
 from annotation_ui.told import Told
 from annotation_ui.words import N_
@@ -27,12 +35,22 @@ FIRST_LOCK = timedelta(minutes=1)
 LONGEST_LOCK = timedelta(hours=1)
 _FIRST_USER = "first"
 LINK_PATH = "/auth/link"
+_STRANGERS_KEPT = 10_000
+# What ends every earlier session of somebody, and what makes their earlier links useless.
+_ENDS_SESSIONS = ("password_set", "sessions_ended", "deactivate", "unlink_external")
+_ENDS_LINKS = ("password_set", "link", "deactivate")
 
 
 class WrongCredentials(Told):
     """No such name, or not its password; which of the two is not said."""
 
     text = N_("The name or the password is not right. Try again, or ask a maintainer for a new link.")
+
+
+class WrongOldPassword(Told):
+    """Somebody who changes their password must know the one they have."""
+
+    text = N_("The old password is not right. Try again, or ask a maintainer for a new link.")
 
 
 class SignInLocked(Told):
@@ -55,6 +73,12 @@ class SignedIn:
     expires_at: datetime
 
 
+@dataclass
+class _Tries:
+    count: int = 0
+    locked_until: datetime | None = None
+
+
 class Auth:
     """Accounts of one project. The database holds argon2 hashes of passwords and sha256 hashes of session tokens.
 
@@ -69,6 +93,7 @@ class Auth:
         self._clock = clock
         self._hasher = hasher or PasswordHasher()
         self._nobody = self._hasher.hash(secrets.token_hex())
+        self._strangers: OrderedDict[str, _Tries] = OrderedDict()
         self._links = URLSafeSerializer(
             key, salt="interplay.link", signer_kwargs={"key_derivation": "hmac", "digest_method": hashlib.sha256}
         )
@@ -102,7 +127,7 @@ class Auth:
             if self._hasher.check_needs_rehash(stored):
                 user.password_hash = self._hasher.hash(password)
             session.add(user)
-            return self._open_session(session, user)
+            return self.open_session(session, user)
 
     def principal(self, token: str | None) -> Principal | None:
         """Who a session token stands for now; None when it is unknown, ended, expired or its owner inactive."""
@@ -120,9 +145,32 @@ class Auth:
             if datetime.fromisoformat(opened.detail["expires_at"]) <= self._clock():
                 return None
             user = session.get(User, opened.actor)
-            if user is None or not user.active or _password_changed(session, opened):
+            if user is None or not user.active or _was_ended(session, opened):
                 return None
             return as_principal(user)
+
+    def change_password(self, token: str | None, old: str, new: str) -> None:
+        """Set one's own password; every other session of one's own ends.
+
+        A wrong old password counts as a try to sign in.
+
+        Raises:
+            AccountInactive, SignInLocked, WrongOldPassword, WeakPassword: As they say.
+        """
+        who = self.principal(token)
+        if who is None or token is None:
+            raise AccountInactive
+        _, stored = self._count_try(who.name)
+        if not self._matches(stored or self._nobody, old) or stored is None:
+            raise WrongOldPassword
+        hashed = self.hash_password(who.name, new)
+        with self._database.session() as session:
+            user = session.get(User, who.user_id, with_for_update=True)
+            if user is None or not user.active:
+                raise AccountInactive
+            if user.password_hash != stored:
+                raise WrongOldPassword
+            set_password_hash(session, user, hashed, self._clock, kept_session=_digest(token))
 
     def sign_out(self, token: str | None) -> None:
         """End a session; nothing when it is none."""
@@ -137,11 +185,22 @@ class Auth:
         with self._database.reading() as session:
             if has_maintainer(session):
                 return None
-        return self._link(_FIRST_USER, "")
+        return self._link(_FIRST_USER, 0)
 
-    def user_link(self, user: User) -> str:
-        """The token of a link with which somebody sets their password; it dies when the password changes."""
-        return self._link(user.id, _fingerprint(user))
+    def user_link(self, user: User, actor: str = COMMAND_LINE) -> str:
+        """The token of a link with which somebody sets their password, made in a transaction of its own."""
+        with self._database.session() as session:
+            return self.link_for(session, user, actor)
+
+    def link_for(self, session: Session, user: User, actor: str) -> str:
+        """The token of a link with which somebody sets their password, made in the caller's transaction.
+
+        It dies when it is used, when the password changes, when another is made, and when the account is deactivated.
+        """
+        made = events.record(session, actor, "user", user.id, "link", self._clock)
+        session.flush()
+        assert made.sequence is not None
+        return self._link(user.id, made.sequence)
 
     def link_owner(self, link: str) -> User | None:
         """Whose password the link sets; None for the link that makes the first maintainer.
@@ -161,38 +220,16 @@ class Auth:
         owner = self.link_owner(link)
         hashed = self.hash_password(owner.name if owner else name, password)
         with self._database.session() as session:
-            user = self._owner(session, link)
+            user = self._owner(session, link, lock=True)
             if user is None:
                 roles = [Role.ANNOTATOR, Role.REVIEWER, Role.MAINTAINER]
                 user = create_user(session, name, roles, display_name=display_name, actor="setup", clock=self._clock)
             set_password_hash(session, user, hashed, self._clock)
             session.flush()
-            return self._open_session(session, user)
+            return self.open_session(session, user)
 
-    def _count_try(self, name: str) -> tuple[str | None, str | None]:
-        """Id and hash of the one to be tried."""
-        now = self._clock()
-        with self._database.session() as session:
-            user = session.exec(select(User).where(User.name == name).with_for_update()).first()
-            if user is None:
-                return None, None
-            if user.locked_until is None or user.locked_until <= now:
-                user.failed_sign_ins += 1
-                over = user.failed_sign_ins - FREE_TRIES
-                if over >= 0:
-                    user.locked_until = now + min(FIRST_LOCK * 2 ** min(over, 10), LONGEST_LOCK)
-                session.add(user)
-                return user.id, user.password_hash
-            left = user.locked_until - now
-        raise SignInLocked(minutes=int(-(-left.total_seconds() // 60)))
-
-    def _matches(self, stored: str, password: str) -> bool:
-        try:
-            return self._hasher.verify(stored, password)
-        except (VerificationError, InvalidHashError):
-            return False
-
-    def _open_session(self, session: Session, user: User) -> SignedIn:
+    def open_session(self, session: Session, user: User) -> SignedIn:
+        """A new session for somebody whose identity is proven, in the caller's transaction."""
         token = secrets.token_urlsafe(32)
         expires_at = self._clock() + SESSION_LIFE
         events.record(
@@ -200,14 +237,47 @@ class Auth:
         )
         return SignedIn(token, expires_at)
 
-    def _link(self, subject: str, fingerprint: str) -> str:
+    def _count_try(self, name: str) -> tuple[str | None, str | None]:
+        """Id and hash of the one to be tried."""
+        now, name = self._clock(), normal_name(name)
+        with self._database.session() as session:
+            user = session.exec(select(User).where(User.name == name).with_for_update()).first()
+            if user is not None and (user.locked_until is None or user.locked_until <= now):
+                user.failed_sign_ins += 1
+                user.locked_until = _locked_until(user.failed_sign_ins, now) or user.locked_until
+                session.add(user)
+                return user.id, user.password_hash
+            until = user.locked_until if user is not None else self._count_stranger(name, now)
+        if until is None:
+            return None, None
+        raise SignInLocked(minutes=int(-(-(until - now).total_seconds() // 60)))
+
+    def _count_stranger(self, name: str, now: datetime) -> datetime | None:
+        """The lock of a name that nobody has, which must look like everybody's; only the latest names are kept."""
+        tries = self._strangers.setdefault(name[:64], _Tries())
+        self._strangers.move_to_end(name[:64])
+        if len(self._strangers) > _STRANGERS_KEPT:
+            self._strangers.popitem(last=False)
+        if tries.locked_until is not None and tries.locked_until > now:
+            return tries.locked_until
+        tries.count += 1
+        tries.locked_until = _locked_until(tries.count, now)
+        return None
+
+    def _matches(self, stored: str, password: str) -> bool:
+        try:
+            return self._hasher.verify(stored, password)
+        except (VerificationError, InvalidHashError):
+            return False
+
+    def _link(self, subject: str, sequence: int) -> str:
         expires = int((self._clock() + LINK_LIFE).timestamp())
-        token = self._links.dumps([subject, fingerprint, expires])
+        token = self._links.dumps([subject, sequence, expires])
         return token.decode() if isinstance(token, bytes) else token
 
-    def _owner(self, session: Session, link: str) -> User | None:
+    def _owner(self, session: Session, link: str, *, lock: bool = False) -> User | None:
         try:
-            subject, fingerprint, expires = self._links.loads(link)
+            subject, sequence, expires = self._links.loads(link)
         except (BadData, ValueError, TypeError):
             raise DeadLink from None
         if expires <= self._clock().timestamp():
@@ -216,8 +286,9 @@ class Auth:
             if has_maintainer(session):
                 raise DeadLink
             return None
-        user = session.get(User, subject)
-        if user is None or not user.active or fingerprint != _fingerprint(user):
+        # Locked where it is used: of two who use one link at once, the second finds it used.
+        user = session.get(User, subject, with_for_update=lock or None)
+        if user is None or not user.active or _latest(session, subject, _ENDS_LINKS, sequence):
             raise DeadLink
         return user
 
@@ -226,16 +297,23 @@ def _digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def _fingerprint(user: User) -> str:
-    return hashlib.sha256((user.password_hash or "").encode()).hexdigest()[:16]
+def _locked_until(tries: int, now: datetime) -> datetime | None:
+    over = tries - FREE_TRIES
+    return now + min(FIRST_LOCK * 2 ** min(over, 10), LONGEST_LOCK) if over >= 0 else None
 
 
-def _password_changed(session: Session, opened: Event) -> bool:
+def _was_ended(session: Session, opened: Event) -> bool:
     assert opened.sequence is not None
-    later = select(Event.sequence).where(
+    later = _latest(session, opened.actor, _ENDS_SESSIONS, opened.sequence)
+    return any(event.detail.get("kept_session") != opened.subject_id for event in later)
+
+
+def _latest(session: Session, user_id: str, actions: tuple[str, ...], after: int) -> list[Event]:
+    """What was done to an account of these kinds later than an event."""
+    query = select(Event).where(
         Event.subject_kind == "user",
-        Event.subject_id == opened.actor,
-        Event.action == "password_set",
-        col(Event.sequence) > opened.sequence,
+        Event.subject_id == user_id,
+        col(Event.action).in_(actions),
+        col(Event.sequence) > after,
     )
-    return session.exec(later.limit(1)).first() is not None
+    return list(session.exec(query))

@@ -16,6 +16,7 @@ from annotation_ui.words import LANGUAGES, N_, Words, closest_language, words_in
 
 SIGN_IN_PATH = "/auth/sign-in"
 SIGN_OUT_PATH = "/auth/sign-out"
+OIDC_PATH = "/auth/oidc"
 LANGUAGE_COOKIE = "interplay_language"
 _YEAR_S = 365 * 24 * 3600
 _GUARDS = {
@@ -38,6 +39,9 @@ class AuthRoutes:
 
     def __init__(self, studio: Studio, auth: Auth) -> None:
         self._auth = auth
+        self._studio_url = studio.url
+        oidc = studio.workspace.project.settings.oidc
+        self._service = oidc.shown_label if oidc else None
         self._cookie_name = studio.cookie_name
         self._project_name = studio.workspace.project.root.name
 
@@ -54,27 +58,27 @@ class AuthRoutes:
     async def show_sign_in(self, request: Request) -> Response:
         """The sign-in form; who is signed in already goes on."""
         if await run_in_threadpool(self._auth.principal, request.cookies.get(self._cookie_name)):
-            return RedirectResponse(_local(request.query_params.get("next")), status_code=303)
-        return self._page(request, "sign_in.html", next=_local(request.query_params.get("next")), name="")
+            return RedirectResponse(local_path(request.query_params.get("next")), status_code=303)
+        return self._sign_in_page(request, None, local_path(request.query_params.get("next")))
 
     async def sign_in(self, request: Request) -> Response:
         """Check a name and a password, and set the cookie."""
         form = await request.form()
         name, password = str(form.get("name", "")).strip(), str(form.get("password", ""))
-        onward = _local(str(form.get("next", "")))
+        onward = local_path(str(form.get("next", "")))
         try:
-            check_origin(request)
+            check_origin(request, self._studio_url)
             signed_in = await run_in_threadpool(self._auth.sign_in, name, password)
         except Told as problem:
-            return self._page(request, "sign_in.html", problem, next=onward, name=name)
-        return self._welcome(request, signed_in, onward)
+            return self._sign_in_page(request, problem, onward, name)
+        return self.welcome(request, signed_in, onward)
 
     async def sign_out(self, request: Request) -> Response:
         """End the session here and in the database."""
         try:
-            check_origin(request)
+            check_origin(request, self._studio_url)
         except Told as problem:
-            return self._page(request, "sign_in.html", problem, next="/", name="")
+            return self.refuse(request, problem)
         await run_in_threadpool(self._auth.sign_out, request.cookies.get(self._cookie_name))
         response = RedirectResponse(SIGN_IN_PATH, status_code=303)
         response.delete_cookie(self._cookie_name, httponly=True, samesite="lax")
@@ -85,7 +89,7 @@ class AuthRoutes:
         try:
             owner = await run_in_threadpool(self._auth.link_owner, request.path_params["link"])
         except DeadLink as problem:
-            return self._page(request, "sign_in.html", problem, next="/", name="")
+            return self.refuse(request, problem)
         return self._link_page(request, owner.name if owner else None)
 
     async def use_link(self, request: Request) -> Response:
@@ -94,17 +98,31 @@ class AuthRoutes:
         link, name = request.path_params["link"], str(form.get("name", "")).strip()
         password = str(form.get("password", ""))
         try:
-            check_origin(request)
+            check_origin(request, self._studio_url)
             if password != str(form.get("repeated", "")):
                 raise PasswordsDiffer
             display_name = str(form.get("display_name", ""))
             signed_in = await run_in_threadpool(self._auth.set_up, link, password, name, display_name)
         except DeadLink as problem:
-            return self._page(request, "sign_in.html", problem, next="/", name="")
+            return self.refuse(request, problem)
         except Told as problem:
             owner = await run_in_threadpool(self._auth.link_owner, link)
             return self._link_page(request, owner.name if owner else None, problem, typed=name)
-        return self._welcome(request, signed_in, "/")
+        return self.welcome(request, signed_in, "/")
+
+    def refuse(self, request: Request, problem: Told, onward: str = "/") -> Response:
+        """The sign-in form with words for why somebody is not in."""
+        return self._sign_in_page(request, problem, onward)
+
+    def tell(self, request: Request, problem: Told) -> Response:
+        """Words for why the account of somebody who is signed in was not linked, and the way back."""
+        return self._page(request, "not_linked.html", problem)
+
+    def _sign_in_page(self, request: Request, problem: Told | None, onward: str, name: str = "") -> Response:
+        address = f"{OIDC_PATH}?{urlencode({'next': onward})}" if self._service else None
+        return self._page(
+            request, "sign_in.html", problem, next=onward, name=name, service=self._service, service_address=address
+        )
 
     def _link_page(self, request: Request, owner: str | None, problem: Told | None = None, typed: str = "") -> Response:
         return self._page(
@@ -112,7 +130,8 @@ class AuthRoutes:
             link=request.path_params["link"],
         )  # fmt: skip
 
-    def _welcome(self, request: Request, signed_in: SignedIn, onward: str) -> Response:
+    def welcome(self, request: Request, signed_in: SignedIn, onward: str) -> Response:
+        """Into the studio, with the cookie of a new session."""
         response = RedirectResponse(onward, status_code=303)
         response.set_cookie(
             self._cookie_name,
@@ -120,7 +139,8 @@ class AuthRoutes:
             max_age=int(SESSION_LIFE.total_seconds()),
             httponly=True,
             samesite="lax",
-            secure=request.url.scheme == "https",
+            # A proxy that speaks TLS is known by the setting: any client can send the headers that proxies send.
+            secure="https" in {request.url.scheme, urlsplit(self._studio_url or "").scheme},
         )
         return response
 
@@ -153,19 +173,22 @@ def _with_language(request: Request, code: str) -> str:
     return f"{request.url.path}?{urlencode({**kept, 'lang': code})}"
 
 
-def _local(path: str | None) -> str:
+def local_path(path: str | None) -> str:
     """A path within the studio; whatever leads elsewhere becomes the start page."""
     if not path or not path.startswith("/") or path[1:2] in {"/", "\\"} or "\\" in path:
         return "/"
     return path if not any(ord(character) < 0x20 for character in path) else "/"
 
 
-def check_origin(request: Request) -> None:
+def check_origin(request: Request, studio_url: str | None = None) -> None:
     """Browsers name the site that a form comes from; a lax cookie alone does not stop a foreign sign-in form.
+
+    A proxy may call this server by another host than the one that browsers know: the studio's URL is its own, too.
 
     Raises:
         ForeignForm: It is another site.
     """
     origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+    own = {request.headers.get("host"), urlsplit(studio_url or "").netloc or None}
+    if origin is not None and urlsplit(origin).netloc not in own:
         raise ForeignForm

@@ -121,7 +121,9 @@ class MediaRoutes:
         if who.user_id != grant.user_id or not (who.may(Permission.SEE_LIBRARY) or who.may(Permission.SEE_ITEMS)):
             return _refusal(403, "This address was made for somebody else.")
         try:
-            return self._small(grant) if grant.variant == "small" else self._whole(request, grant)
+            if grant.variant == "small":
+                return self._small(grant)
+            return send_blob(request, self._blobs, grant.sha256, grant.media_type)
         except MissingBlob:
             return _refusal(404, "This media is not in the project's store.")
         except MediaError:
@@ -131,27 +133,33 @@ class MediaRoutes:
         picture, media_type = self._thumbnails.get(grant.sha256, grant.media_type)
         return Response(picture, headers={**GUARDS, "Content-Disposition": "inline"}, media_type=media_type)
 
-    def _whole(self, request: Request, grant: MediaGrant) -> Response:
-        size = _size(self._blobs, grant.sha256)
-        etag = f'"{grant.sha256}"'
-        headers = {**GUARDS, **_naming(grant), "Accept-Ranges": "bytes", "ETag": etag}
-        if etag in request.headers.get("if-none-match", ""):
-            return Response(status_code=304, headers=headers)
-        wanted = request.headers.get("range")
-        if request.headers.get("if-range", etag) != etag:
-            wanted = None
-        try:
-            part = parse_range(wanted, size)
-        except UnsatisfiableRange:
-            return Response(status_code=416, headers={**headers, "Content-Range": f"bytes */{size}"})
-        sent = part or ByteRange(0, size - 1)
-        headers["Content-Length"] = str(sent.length)
-        if part is not None:
-            headers["Content-Range"] = f"bytes {part.start}-{part.end}/{size}"
-        status = 206 if part else 200
-        if request.method == "HEAD":
-            return Response(status_code=status, headers=headers)
-        return StreamingResponse(_read(self._blobs, grant.sha256, sent), status_code=status, headers=headers)
+
+def send_blob(request: Request, blobs: BlobStore, sha256: str, media_type: str) -> Response:
+    """Stored bytes, or the range of them that is asked for, with guards against whatever they hold.
+
+    Raises:
+        MissingBlob: They are not in the store.
+    """
+    size = _size(blobs, sha256)
+    etag = f'"{sha256}"'
+    headers = {**GUARDS, **_naming(sha256, media_type), "Accept-Ranges": "bytes", "ETag": etag}
+    if etag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    wanted = request.headers.get("range")
+    if request.headers.get("if-range", etag) != etag:
+        wanted = None
+    try:
+        part = parse_range(wanted, size)
+    except UnsatisfiableRange:
+        return Response(status_code=416, headers={**headers, "Content-Range": f"bytes */{size}"})
+    sent = part or ByteRange(0, size - 1)
+    headers["Content-Length"] = str(sent.length)
+    if part is not None:
+        headers["Content-Range"] = f"bytes {part.start}-{part.end}/{size}"
+    status = 206 if part else 200
+    if request.method == "HEAD":
+        return Response(status_code=status, headers=headers)
+    return StreamingResponse(_read(blobs, sha256, sent), status_code=status, headers=headers)
 
 
 def _size(blobs: BlobStore, sha256: str) -> int:
@@ -168,12 +176,12 @@ def _read(blobs: BlobStore, sha256: str, part: ByteRange) -> Iterator[bytes]:
             yield chunk
 
 
-def _naming(grant: MediaGrant) -> dict[str, str]:
-    shown = grant.media_type in SHOWN_TYPES
+def _naming(sha256: str, media_type: str) -> dict[str, str]:
+    shown = media_type in SHOWN_TYPES
     kind = "inline" if shown else "attachment"
     return {
-        "Content-Type": grant.media_type if shown else "application/octet-stream",
-        "Content-Disposition": f'{kind}; filename="{grant.sha256[:16]}"',
+        "Content-Type": media_type if shown else "application/octet-stream",
+        "Content-Disposition": f'{kind}; filename="{sha256[:16]}"',
     }
 
 

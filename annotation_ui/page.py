@@ -1,6 +1,6 @@
 """What every page draws with: the visitor, their words, and pieces that show any text as text."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,9 +15,10 @@ from annotation_ui.told import Told
 from annotation_ui.words import Words
 from core.errors import InterplayError
 from core.provenance import content_hash
+from warehouse.spreadsheets import Cell, as_csv, as_xlsx
 
 # What a page of one thing is about; all else in the address narrows a list, and waits there for the way back.
-OWN_QUERY = frozenset({"id", "name", "revision"})
+OWN_QUERY = frozenset({"id", "name", "revision", "draft"})
 _PAGE = "page"
 
 
@@ -113,6 +114,21 @@ class Page:
         narrowed = {name: value for name, value in st.query_params.items() if name != _PAGE}
         widget = f"{_PAGE}-{content_hash([count, narrowed])[:8]}"
         st.pagination(count, default=min(self.page_number, count), key=widget, on_change=_turn, args=(widget,))
+
+    def downloads(self, name: str, columns: Sequence[str], rows: Callable[[], Iterable[Sequence[Cell]]]) -> None:
+        """Two buttons that save a table; `rows` is asked when one is clicked, outside of the page's own run."""
+        with st.container(horizontal=True, key=f"downloads-{name}"):
+            formats = {"csv": lambda: as_csv(columns, rows()), "xlsx": lambda: as_xlsx(columns, rows(), name)}
+            for ending, make in formats.items():
+                st.download_button(
+                    self.t("Save as {ending}", ending=ending.upper()),
+                    data=make,
+                    file_name=f"{name}.{ending}",
+                    key=f"download-{name}-{ending}",
+                    type="tertiary",
+                    icon=":material/download:",
+                    on_click="ignore",
+                )
 
     def problem(self, error: InterplayError) -> None:
         """A mistake in the reader's language, where there are words for it."""

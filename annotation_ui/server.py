@@ -3,10 +3,10 @@
 import errno
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
@@ -20,6 +20,8 @@ from annotation_ui.auth import LINK_PATH, Auth
 from annotation_ui.auth_routes import SIGN_IN_PATH, AuthRoutes
 from annotation_ui.drafting.routes import DraftRoutes
 from annotation_ui.media_routes import MediaRoutes
+from annotation_ui.oidc_routes import OidcRoutes
+from annotation_ui.recording.routes import RecordingRoutes
 from annotation_ui.studio import Studio
 from core.errors import InterplayError
 
@@ -29,7 +31,8 @@ PORTS_TRIED = 20
 # A browser keeps players' connections open; Ctrl-C must not wait for them.
 GRACE_S = 2
 _OPEN_PATHS = ("/auth/", "/files/", "/drafts/", "/_stcore/", "/static/", "/component/", "/media/", "/favicon")
-_UPLOADS = "/_stcore/upload_file/"
+# What Streamlit keeps in memory for its visitors: uploads, and files that they saved.
+_KEPT = ("/_stcore/upload_file/", "/media/")
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -104,6 +107,9 @@ def configure(studio: Studio, host: str, port: int) -> None:
         "server.maxUploadSize": max(1, studio.workspace.project.settings.max_file_bytes // 2**20),
         **{f"theme.{name}": value for name, value in _THEME.items()},
     }
+    if studio.url:
+        # The site that Streamlit's socket may be opened from, beside this machine itself.
+        options["browser.serverAddress"] = urlsplit(studio.url).hostname
     for name, value in options.items():
         config.set_option(name, value)
 
@@ -111,6 +117,8 @@ def configure(studio: Studio, host: str, port: int) -> None:
 def make_app(studio: Studio, auth: Auth, on_ready: Callable[[], None] = lambda: None) -> ASGIApp:
     """The ASGI application: Streamlit's pages, the door, and the media route."""
     import streamlit as st
+
+    door = AuthRoutes(studio, auth)
 
     @asynccontextmanager
     async def lifespan(_app: Any) -> AsyncIterator[None]:
@@ -122,9 +130,11 @@ def make_app(studio: Studio, auth: Auth, on_ready: Callable[[], None] = lambda: 
         secrets={"studio": {"project": str(studio.workspace.project.root)}},
         lifespan=lifespan,
         routes=[
-            *AuthRoutes(studio, auth).routes(),
+            *door.routes(),
+            *OidcRoutes(studio, auth, door).routes(),
             *MediaRoutes(studio, auth).routes(),
             *DraftRoutes(studio, auth).routes(),
+            *RecordingRoutes(studio, auth).routes(),
         ],
         middleware=[Middleware(Door, auth=auth, cookie_name=studio.cookie_name)],
     )
@@ -149,6 +159,8 @@ def serve(studio: Studio, listening: socket.socket, announce: Callable[[str, str
         access_log=False,
         ws="websockets-sansio",
         timeout_graceful_shutdown=GRACE_S,
+        # What a proxy says of itself, any local program can say: `studio_url` tells of TLS instead.
+        proxy_headers=False,
     )
     try:
         uvicorn.Server(config).run(sockets=[listening])
@@ -173,8 +185,9 @@ class Door:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request or socket."""
         if scope["type"] == "websocket":
-            if await self._is_known(HTTPConnection(scope)):
-                await self._app(scope, receive, send)
+            connection = HTTPConnection(scope)
+            if await self._is_known(connection):
+                await self._app(scope, self._asking_each_time(connection, receive), send)
             else:
                 await WebSocketClose(code=1008)(scope, receive, send)
             return
@@ -195,9 +208,24 @@ class Door:
 
         await self._app(scope, receive, send_guarded)
 
+    def _asking_each_time(self, connection: HTTPConnection, receive: Receive) -> Receive:
+        """A socket stays open when the session ends, and callbacks and fragments run before the page asks who is there.
+
+        So each message is let through as it is only while the session lasts; later ones draw the page anew, which then
+        says that the session is over.
+        """
+
+        async def receive_guarded() -> Message:
+            message = await receive()
+            if message["type"] == "websocket.receive" and not await self._is_known(connection):
+                return {"type": "websocket.receive", "bytes": redraw_only(message.get("bytes") or b"")}
+            return message
+
+        return receive_guarded
+
     async def _refusal(self, request: HTTPConnection, method: str) -> Response | None:
         path = request.url.path
-        if path.startswith(_UPLOADS):
+        if path.startswith(_KEPT):
             return None if await self._is_known(request) else Response("Sign in first.", status_code=403)
         is_page = method == "GET" and "text/html" in request.headers.get("accept", "")
         if not is_page or path.startswith(_OPEN_PATHS) or await self._is_known(request):
@@ -207,6 +235,22 @@ class Door:
 
     async def _is_known(self, request: HTTPConnection) -> bool:
         return await run_in_threadpool(self._auth.principal, request.cookies.get(self._cookie_name)) is not None
+
+
+def redraw_only(data: bytes) -> bytes:
+    """A browser's message with everything taken away but which page it shows, and to whom."""
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+    from streamlit.proto.BackMsg_pb2 import BackMsg
+
+    message, bare = BackMsg(), BackMsg()
+    # What cannot be read is nobody's concern any more: the page is drawn anew all the same.
+    with suppress(DecodeError):
+        message.ParseFromString(data)
+    asked = message.rerun_script
+    bare.rerun_script.page_script_hash = asked.page_script_hash
+    bare.rerun_script.query_string = asked.query_string
+    bare.rerun_script.context_info.CopyFrom(asked.context_info)
+    return bytes(bare.SerializeToString())
 
 
 def _family(host: str) -> socket.AddressFamily:

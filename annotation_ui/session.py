@@ -36,9 +36,14 @@ def browser_cookies() -> Mapping[str, str]:
     return st.context.cookies.to_dict()
 
 
+def own_token(studio: Studio) -> str | None:
+    """The token of the session that this page belongs to."""
+    return browser_cookies().get(studio.cookie_name)
+
+
 def visitor(opened: OpenedStudio) -> Principal | None:
     """Who is signed in, asked anew on every rerun; None for nobody."""
-    return opened.auth.principal(browser_cookies().get(opened.studio.cookie_name))
+    return opened.auth.principal(own_token(opened.studio))
 
 
 def reader(who: Principal | None) -> Words:

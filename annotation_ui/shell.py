@@ -13,7 +13,22 @@ from annotation_ui.accounts import set_language
 from annotation_ui.auth_routes import SIGN_IN_PATH
 from annotation_ui.html import render, stylesheet
 from annotation_ui.page import Page
-from annotation_ui.pages import home, item, items, material, materials, results
+from annotation_ui.pages import (
+    account,
+    author,
+    home,
+    item,
+    items,
+    material,
+    materials,
+    people,
+    person,
+    record,
+    results,
+    review,
+    take,
+    takes,
+)
 from annotation_ui.permissions import NotAllowed, Permission, Principal, require
 from annotation_ui.session import OpenedStudio, opened_studio, reader, visitor
 from annotation_ui.words import LANGUAGES, N_, Words
@@ -41,11 +56,19 @@ class Entry:
 
 PAGES: dict[str, Entry] = {
     "home": Entry(N_("Home"), ":material/home:", home.draw),
+    "author": Entry(N_("Write questions"), ":material/edit_note:", author.draw, Permission.AUTHOR),
+    "review": Entry(N_("Review"), ":material/rate_review:", review.draw, Permission.REVIEW),
+    "record": Entry(N_("Record"), ":material/mic:", record.draw, Permission.RECORD),
+    "takes": Entry(N_("Takes"), ":material/graphic_eq:", takes.draw, Permission.SEE_LIBRARY),
     "materials": Entry(N_("Materials"), ":material/perm_media:", materials.draw, Permission.SEE_LIBRARY, LIBRARY),
     "items": Entry(N_("Items"), ":material/quiz:", items.draw, Permission.SEE_ITEMS, LIBRARY),
     "material": Entry(N_("Material"), ":material/image:", material.draw, Permission.SEE_LIBRARY, None),
+    "take": Entry(N_("Take"), ":material/graphic_eq:", take.draw, Permission.SEE_LIBRARY, None),
     "item": Entry(N_("Item"), ":material/quiz:", item.draw, Permission.SEE_ITEMS, None),
     "results": Entry(N_("Results"), ":material/leaderboard:", results.draw, Permission.SEE_RESULTS, QUALITY),
+    "people": Entry(N_("People"), ":material/group:", people.draw, Permission.MANAGE_PEOPLE, PROJECT),
+    "person": Entry(N_("Person"), ":material/person:", person.draw, Permission.MANAGE_PEOPLE, None),
+    "account": Entry(N_("My account"), ":material/person:", account.draw, None, None),
 }
 
 
@@ -74,7 +97,7 @@ def run() -> None:
         )
         menu[t(entry.section or WORK)].append(pages[name])
     chosen = st.navigation({section: group for section, group in menu.items() if group}, expanded=True)
-    _sidebar(opened, who, t)
+    _sidebar(opened, who, t, pages["account"])
     chosen.run()
 
 
@@ -98,7 +121,7 @@ def _nobody(t: Words) -> None:
     st.html(render("sign_in_link.html", t, address=SIGN_IN_PATH))
 
 
-def _sidebar(opened: OpenedStudio, who: Principal, t: Words) -> None:
+def _sidebar(opened: OpenedStudio, who: Principal, t: Words, account_page: Any) -> None:
     with st.sidebar:
         chosen = st.segmented_control(
             t("Language"),
@@ -111,6 +134,8 @@ def _sidebar(opened: OpenedStudio, who: Principal, t: Words) -> None:
         )
         roles = t(", ").join(t(label) for role, label in labels.ROLES.items() if role in who.roles)
         st.html(render("who.html", t, who=who, roles=roles))
+        st.page_link(account_page, label=t("My account"), icon=":material/person:")
+        st.html(render("sign_out.html", t))
     if chosen != t.language:
         with opened.studio.workspace.database.session() as session:
             set_language(session, who.user_id, chosen)

@@ -35,6 +35,11 @@ class Studio:
         return f"interplay_{hashlib.sha256(b'cookie' + self.key).hexdigest()[:12]}"
 
     @property
+    def url(self) -> str | None:
+        """Where browsers reach the studio, where the settings say it."""
+        return self.workspace.project.settings.studio_url
+
+    @property
     def thumbnail_folder(self) -> Path:
         """Where small pictures are kept; they can be deleted at any time."""
         return self.workspace.project.thumbnail_folder

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -20,6 +20,7 @@ from core.executor import Backend
 from core.media.limits import MediaLimits
 
 PROJECT_FILE = "interplay.toml"
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class NoProject(InterplayError):
@@ -36,8 +37,42 @@ class BadSettings(InterplayError):
     """A setting that cannot be read or has an impossible value."""
 
 
+class Oidc(BaseModel):
+    """A sign-in service that speaks OpenID Connect: the table `[oidc]`.
+
+    Attributes:
+        issuer: Its URL as its tokens name it; `/.well-known/openid-configuration` is read below it.
+        client_id, client_secret: As the service gave them to this studio; a public client has no secret.
+        label: What its button is called; empty takes the issuer's host.
+        allowed_domains, allowed_emails: Whose verified e-mail is let in; both empty let everybody of the service in.
+        new_people: Whether somebody whom the project does not know is refused, or waits for a maintainer.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    issuer: str
+    client_id: str = Field(min_length=1)
+    client_secret: SecretStr | None = None
+    label: str = Field(default="", max_length=64)
+    allowed_domains: tuple[str, ...] = ()
+    allowed_emails: tuple[str, ...] = ()
+    new_people: Literal["refuse", "waiting"] = "refuse"
+
+    @property
+    def shown_label(self) -> str:
+        """What the service is called."""
+        return self.label or urlsplit(self.issuer).hostname or self.issuer
+
+    @field_validator("issuer")
+    @classmethod
+    def _is_issuer(cls, url: str) -> str:
+        return _web_address(url)
+
+
 class Settings(BaseSettings):
     """What a project can set in `interplay.toml`, or the environment under `INTERPLAY_<NAME>` (which wins).
+
+    A value of a table is `INTERPLAY_<TABLE>__<NAME>`, as in `INTERPLAY_OIDC__CLIENT_SECRET`.
 
     Attributes:
         database_url: SQLAlchemy URL; None means `interplay.db` in the project folder.
@@ -56,9 +91,11 @@ class Settings(BaseSettings):
         languages: What is spoken or written in other languages than these (primary subtags) is dropped; () takes all.
         allowed_licences: Licences that a release may publish beside those known as open.
         models: Tables `[models.NAME]` that evaluation reads: provider, family, arguments, generate.
+        studio_url: Where people reach the studio, as their browsers show it; needed behind a proxy and for `oidc`.
+        oidc: A sign-in service beside the local accounts.
     """
 
-    model_config = SettingsConfigDict(env_prefix="INTERPLAY_", extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="INTERPLAY_", env_nested_delimiter="__", extra="forbid", frozen=True)
 
     database_url: str | None = None
     blobs_url: str | None = None
@@ -76,6 +113,24 @@ class Settings(BaseSettings):
     languages: tuple[Annotated[str, Field(pattern="^[a-z]{2,3}$")], ...] = ()
     allowed_licences: tuple[str, ...] = ()
     models: dict[str, dict[str, Any]] = {}
+    studio_url: str | None = None
+    oidc: Oidc | None = None
+
+    @field_validator("studio_url")
+    @classmethod
+    def _is_origin(cls, url: str | None) -> str | None:
+        if url is None:
+            return None
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path.strip("/") or parts.query:
+            raise ValueError("give scheme and host, such as 'https://studio.example.org'")
+        return url.rstrip("/")
+
+    @model_validator(mode="after")
+    def _callback_is_known(self) -> Self:
+        if self.oidc is not None and self.studio_url is None:
+            raise ValueError("[oidc] needs studio_url: the sign-in service sends people back there")
+        return self
 
     @classmethod
     def settings_customise_sources(
@@ -163,6 +218,14 @@ def _with_own_models(settings: Settings, root: Path) -> Settings:
     named = {"asr_model": settings.asr_model, "diarization_model": settings.diarization_model}
     own = {setting: str(root / name) for setting, name in named.items() if name and (root / name).exists()}
     return settings.model_copy(update=own)
+
+
+def _web_address(url: str) -> str:
+    parts = urlsplit(url)
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+    if not is_safe or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("give an https URL without a query, as the service's tokens name it")
+    return url
 
 
 def environment_value(name: str) -> str | None:

@@ -1,5 +1,7 @@
 """Start page: what waits for the reader, where the work stands, what happened last."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from annotation_ui import labels
@@ -21,7 +23,7 @@ def draw(page: Page) -> None:
         _welcome(page)
         return
     if found.tasks:
-        page.draw("home_tasks.html", tasks=found.tasks)
+        _tasks(page, found.tasks)
     left, right = st.columns([3, 2], gap="large")
     with left:
         page.section(t("From materials to the release"))
@@ -35,6 +37,15 @@ def draw(page: Page) -> None:
         page.section(t("What happened last"))
         page.draw("home_events.html", happenings=found.happenings)
     _coverage(page)
+
+
+def _tasks(page: Page, tasks: Sequence[view.Task]) -> None:
+    with st.grid(min_column_width=180, gap="small", key="home-tasks"):
+        for place, task in enumerate(tasks):
+            with st.container(key=f"card-task-{place}"):
+                page.draw("home_task.html", task=task)
+                if st.button(page.t("Open"), key=f"open-task-{place}"):
+                    page.open(task.page)
 
 
 def _welcome(page: Page) -> None:

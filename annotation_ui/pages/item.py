@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from annotation_ui import labels
+from annotation_ui.drafting.drafts import is_revisable
 from annotation_ui.page import Page
-from annotation_ui.views.item import ItemDetail, item_detail
-from annotation_ui.views.preview import condition_for, preview
-from annotation_ui.views.results import condition_label
-from core.condition import SENSES
+from annotation_ui.pages.author import begin_revision
+from annotation_ui.pages.preview import draw_preview
+from annotation_ui.views.item import ItemDetail, UnderYourReview, item_detail
 from core.errors import UnknownName
+from warehouse.items import get_item
 
 
 def draw(page: Page) -> None:
@@ -23,10 +23,17 @@ def draw(page: Page) -> None:
                 session, page.who, name, page.links, workspace.blobs, page.studio.clock(), t,
                 int(number) if number.isdecimal() else None,
             )  # fmt: skip
+            revisable = is_revisable(session, page.who, get_item(session, name))
     except UnknownName:
         page.notice(t("There is no item of this name."), "warn")
         return
+    except UnderYourReview as told:
+        page.problem(told)
+        page.go("review", t("To the review"))
+        return
     page.draw("item_head.html", detail=detail)
+    if revisable and st.button(t("Revise"), key="revise"):
+        begin_revision(page, detail.name)
     question, shown, history = st.tabs(
         [t("Question"), t("As a model sees it"), t("Review and history")], key="tab", on_change="rerun"
     )
@@ -35,7 +42,7 @@ def draw(page: Page) -> None:
             _question(page, detail)
     if shown.open:
         with shown:
-            _preview(page, detail)
+            draw_preview(page, detail.question, detail.name)
     if history.open:
         with history:
             _history(page, detail)
@@ -55,27 +62,6 @@ def _question(page: Page, detail: ItemDetail) -> None:
     if marked and detail.notes:
         page.section(t("The author's notes"))
         page.draw("pairs.html", pairs=detail.notes)
-
-
-def _preview(page: Page, detail: ItemDetail) -> None:
-    t = page.t
-    st.text(t("Switch a modality off to see what a model is shown without it."))
-    with st.container(horizontal=True, gap="medium"):
-        given = {
-            sense: st.toggle(t(labels.MODALITIES[sense]), value=True, key=f"give-{sense.value}-{detail.name}")
-            for sense in SENSES
-            if sense in detail.question.modalities
-        }
-        options_only = bool(detail.options) and st.toggle(t("Options only"), key=f"options-only-{detail.name}")
-    condition = condition_for(
-        detail.question, [sense for sense, is_given in given.items() if not is_given], options_only
-    )
-    shown = preview(detail.question, condition, page.links, page.who.user_id, page.studio.workspace.blobs, t)
-    page.draw("count.html", text=t("Condition: {name}", name=condition_label(t, shown.condition)))
-    page.draw(
-        "question.html", prompt=shown.prompt, options=shown.options, steps=shown.steps, marked=False, accepted=(),
-        grader="",
-    )  # fmt: skip
 
 
 def _history(page: Page, detail: ItemDetail) -> None:

@@ -1,10 +1,12 @@
 """The list of items."""
 
+from functools import partial
+
 import streamlit as st
 
 from annotation_ui import labels
 from annotation_ui.page import Page
-from annotation_ui.views.items import ItemQuery, ItemRow, item_choices, items_page
+from annotation_ui.views.items import ItemQuery, ItemRow, item_choices, item_columns, item_rows, items_page
 from warehouse.tables import ItemState
 
 
@@ -32,6 +34,7 @@ def draw(page: Page) -> None:
     for row in found.rows:
         _row(page, row)
     page.pages(found.page_count)
+    page.downloads(t("items"), item_columns(t), partial(item_rows, page.studio.workspace.database, page.who, query, t))
 
 
 def _query(page: Page) -> ItemQuery:

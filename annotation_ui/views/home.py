@@ -8,6 +8,7 @@ from datetime import datetime
 from sqlmodel import Session, col, func, select
 
 from annotation_ui import labels
+from annotation_ui.drafting.drafts import open_drafts
 from annotation_ui.people import display_names
 from annotation_ui.permissions import Permission, Principal
 from annotation_ui.views.formats import source_title
@@ -74,10 +75,11 @@ class Happening:
 
 @dataclass(frozen=True)
 class Task:
-    """Something that waits for the reader."""
+    """Something that waits for the reader, and the page where it is done."""
 
     label: str
     count: int
+    page: str
 
 
 @dataclass(frozen=True)
@@ -165,13 +167,17 @@ def _tasks(session: Session, who: Principal, t: Words) -> list[Task]:
         select(func.count()).select_from(Item).join(ItemRevision, col(Item.current_revision_id) == col(ItemRevision.id))
     )
     if who.may(Permission.AUTHOR):
+        drafts = open_drafts(session, who)
+        begun = [draft.item_id for draft in drafts if draft.item_id]
+        unbegun = current.where(mine, Item.state == ItemState.DRAFT, col(Item.id).not_in(begun))
+        returned = current.where(mine, Item.state == ItemState.RETURNED)
         tasks += [
-            Task(t("Your drafts"), session.exec(current.where(mine, Item.state == ItemState.DRAFT)).one()),
-            Task(t("Returned to you"), session.exec(current.where(mine, Item.state == ItemState.RETURNED)).one()),
+            Task(t("Your drafts"), len(drafts) + session.exec(unbegun).one(), "author"),
+            Task(t("Returned to you"), session.exec(returned).one(), "author"),
         ]
     if who.may(Permission.REVIEW):
         waiting = current.where(~mine, Item.state == ItemState.ROUND1_PASSED)
-        tasks.append(Task(t("Waiting for a reviewer"), session.exec(waiting).one()))
+        tasks.append(Task(t("Waiting for a reviewer"), session.exec(waiting).one(), "review"))
     return tasks
 
 

@@ -10,15 +10,24 @@ from annotation_ui import labels
 from annotation_ui.media_links import MediaLinks
 from annotation_ui.people import display_names
 from annotation_ui.permissions import Permission, Principal, require
+from annotation_ui.told import Told
 from annotation_ui.views.preview import Block, Option, options, prompt_blocks
-from annotation_ui.words import Words
+from annotation_ui.words import N_, Words
 from core.question import AnswerKey, Question
+from qc.review.queue import present_task
+from qc.review.waiting import REVIEW
 from warehouse.blobs import BlobStore
 from warehouse.items import current_revision, get_item
 from warehouse.tables import Item, ItemRevision, ItemState, Verdict
 
 # Here nobody is to judge the item any more, so its key spoils nothing.
 SETTLED = frozenset({ItemState.ACCEPTED, ItemState.RELEASED, ItemState.RETIRED, ItemState.REJECTED})
+
+
+class UnderYourReview(Told):
+    """An item whose page would show a reviewer what is still hidden from them."""
+
+    text = N_("You are reviewing this item. Its page opens again when you have decided: until then you judge it blind.")
 
 
 @dataclass(frozen=True)
@@ -97,9 +106,12 @@ def item_detail(
     Raises:
         NotAllowed: The person may not see items.
         UnknownName: There is no such item.
+        UnderYourReview: They are to judge it blind.
     """
     require(who, Permission.SEE_ITEMS)
     item = get_item(session, name)
+    if _is_to_judge(session, who, item, now):
+        raise UnderYourReview
     all_of_them = session.exec(
         select(ItemRevision).where(ItemRevision.item_id == item.id).order_by(col(ItemRevision.number).desc())
     ).all()
@@ -126,11 +138,14 @@ def item_detail(
         twin_group=item.twin_group or "",
         prompt=prompt_blocks(question, links, who.user_id, blobs, t),
         options=options(question, key_visible=visible),
-        accepted=_accepted(question.answer) if visible else (),
+        accepted=accepted_answers(question.answer) if visible else (),
         grader=(question.answer.grader or "") if visible else "",
         steps=[
             StepView(
-                step.ask, step.points, _accepted(step.answer) if visible else (), (step.rubric or "") if visible else ""
+                step.ask,
+                step.points,
+                accepted_answers(step.answer) if visible else (),
+                (step.rubric or "") if visible else "",
             )
             for step in question.steps
         ],
@@ -147,7 +162,7 @@ def item_detail(
             for revision in all_of_them
         ],
         rounds=_rounds(verdicts, names, now, t) if visible else {},
-        notes=_lines(shown.notes) if visible else (),
+        notes=told_lines(shown.notes) if visible else (),
     )
 
 
@@ -160,8 +175,16 @@ def may_see_key(who: Principal, item: Item, revisions: Sequence[ItemRevision], v
         who.may(Permission.SEE_EVERY_KEY)
         or item.state in SETTLED
         or any(who.is_author(revision.author) for revision in revisions)
-        or any(verdict.by_person and verdict.decider == who.user_id for verdict in verdicts)
+        or any(verdict.by_person and who.is_author(verdict.decider) for verdict in verdicts)
     )
+
+
+def _is_to_judge(session: Session, who: Principal, item: Item, now: datetime) -> bool:
+    """Whether the item is the person's present task of blind review, which the page of the item would spoil."""
+    if not who.may(Permission.REVIEW):
+        return False
+    task = present_task(session, who.name, lambda: now)
+    return task is not None and task.kind == REVIEW and task.item == item.name
 
 
 def _without_key(question: Question) -> Question:
@@ -170,7 +193,8 @@ def _without_key(question: Question) -> Question:
     return question.model_copy(update={"answer": AnswerKey(), "steps": steps})
 
 
-def _accepted(answer: AnswerKey) -> Sequence[str]:
+def accepted_answers(answer: AnswerKey) -> Sequence[str]:
+    """What counts as right, a number with its tolerance."""
     return (
         answer.accepted if answer.tolerance is None else [f"{text} ± {answer.tolerance:g}" for text in answer.accepted]
     )
@@ -188,7 +212,7 @@ def _rounds(
             decision_label=t(labels.DECISIONS[verdict.decision]),
             reasons=[labels.reason(t, code) for code in verdict.reason_codes],
             comment=verdict.comment or "",
-            evidence=_lines(verdict.evidence),
+            evidence=told_lines(verdict.evidence),
             when=t.ago(verdict.created_at, now),
         )
         rounds.setdefault(verdict.round, []).append(line)
@@ -199,7 +223,7 @@ def _rounds(
 _UNTOLD = frozenset({"solved_range", "share_ranges", "planned", "families_open", "responses"})
 
 
-def _lines(values: Mapping[str, object]) -> list[tuple[str, str]]:
+def told_lines(values: Mapping[str, object]) -> list[tuple[str, str]]:
     """What a check or an author noted, in words; what is empty says nothing."""
     told = [(name.replace("_", " "), _told(value)) for name, value in values.items() if name not in _UNTOLD]
     return [(name, text) for name, text in told if text]
@@ -216,7 +240,7 @@ def _told(value: object) -> str:
         case int() | float():
             return f"{value:.4g}"
         case dict():
-            return "; ".join(f"{name}: {text}" for name, text in _lines(value))
+            return "; ".join(f"{name}: {text}" for name, text in told_lines(value))
         case list():
             between = "\n" if any(isinstance(one, dict) for one in value) else ", "
             return between.join(text for one in value if (text := _told(one)))

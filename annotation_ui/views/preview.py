@@ -8,7 +8,7 @@ from annotation_ui.media_links import MediaLinks
 from annotation_ui.views.formats import short_facts
 from annotation_ui.words import Words
 from core.condition import FULL, OPTIONS_ONLY, SENSES, TEXT_ONLY, Condition, without
-from core.content import MediaPart, Modality, TextPart
+from core.content import MediaPart, Modality, Part, TextPart
 from core.question import Question, choice_label
 from warehouse.blobs import BlobStore
 
@@ -75,8 +75,13 @@ def preview(
 
 def prompt_blocks(question: Question, links: MediaLinks, user_id: str, blobs: BlobStore, t: Words) -> list[Block]:
     """The prompt's parts in order."""
+    return part_blocks(question.prompt, links, user_id, blobs, t)
+
+
+def part_blocks(parts: Sequence[Part], links: MediaLinks, user_id: str, blobs: BlobStore, t: Words) -> list[Block]:
+    """Text and media in order, each medium with an address of its own."""
     blocks: list[Block] = []
-    for part in question.prompt:
+    for part in parts:
         if isinstance(part, TextPart):
             blocks.append(Block(text=part.text))
         elif isinstance(part, MediaPart):

@@ -3,18 +3,25 @@
 import importlib.util
 import shutil
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from argon2 import PasswordHasher
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
+from annotation_ui import session as session_module
 from annotation_ui.accounts import create_user
 from annotation_ui.auth import Auth
+from annotation_ui.server import SCRIPT
 from annotation_ui.studio import open_studio
 from warehouse.people import Role
 from warehouse.workspace import init_project
 
 PASSWORD = "correct horse battery"
+WAIT_S = 30
 
 
 def _load_seed():
@@ -113,3 +120,30 @@ def sign_in(auth):
 def principal_of(people, sign_in):
     """The principal of a role."""
     return lambda role: sign_in(role.value)[1]
+
+
+@pytest.fixture
+def visit(studio, clock, monkeypatch):
+    """Opens a page with a session token in the browser's cookie; the query names what the address would."""
+
+    def open_page(page="home", token=None, /, **query):
+        monkeypatch.setattr(session_module, "browser_cookies", lambda: {studio.cookie_name: token} if token else {})
+        app = AppTest.from_file(str(SCRIPT), default_timeout=WAIT_S)
+        app.secrets["studio"] = {"project": str(studio.workspace.project.root)}
+        for name, value in query.items():
+            app.query_params[name] = value
+        app.run()
+        if page != "home":
+            app._page_hash = calc_hash(page)  # its own switch_page knows pages that are files only
+            app.run()
+        assert not app.exception, app.exception
+        return app
+
+    monkeypatch.setattr(session_module, "open_studio", partial(open_studio, clock=clock))
+    yield open_page
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def token(people, sign_in):
+    return lambda role=Role.MAINTAINER: sign_in(role.value)[0]

@@ -11,6 +11,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from core.content import MediaRef, Modality, parse_prompt
+from core.media.audio import encode_wav
 from core.question import AnswerKey, Choice, Question, QuestionKind, Step
 from core.settings import Project
 from curation.materials import Overrule, overrule
@@ -462,3 +463,29 @@ def make(root):
     init_project(root)
     fill(root)
     return Project.open(root)
+
+
+def voice(number, seconds=2.6, rate=48000, level=0.4):
+    """Something like speech between two quiet ends: gliding harmonics in syllables, in the hiss of a still room."""
+    generator = np.random.default_rng(number)
+    time_s = np.arange(round(seconds * rate)) / rate
+    pitch_hz = 140 + 40 * np.sin(2 * np.pi * 0.7 * time_s + number)
+    phase = 2 * np.pi * np.cumsum(pitch_hz) / rate
+    sound = sum(np.sin(harmonic * phase) / harmonic for harmonic in range(1, 12))
+    syllables = np.clip(np.sin(2 * np.pi * 2.2 * time_s), 0, 1) ** 0.5
+    ends = (time_s > 0.4) & (time_s < seconds - 0.4)
+    samples = level * sound / np.abs(sound).max() * syllables * ends + generator.normal(0, 0.0005, len(time_s))
+    return encode_wav(samples.astype(np.float32), rate)
+
+
+def fill_desk(workspace, *scripts, text=True):
+    """Scripts to read as (name, text, language, further fields), and words of consent."""
+    from curation.recordings.agreements import put_text
+    from curation.recordings.scripts import NewScript, add_scripts
+
+    named = [NewScript(name=name, text=words, language=language, **more) for name, words, language, more in scripts]
+    with workspace.database.session() as session:
+        add_scripts(session, named, "ada", lambda: START)
+        if text:
+            words = {"en": "We record <b>voices</b> for a benchmark.", "zh": "我们为评测集录制语音。"}
+            put_text(session, "1.0", words, "CC-BY-4.0", "ada", lambda: START)

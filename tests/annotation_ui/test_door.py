@@ -1,6 +1,7 @@
 """The pages outside the door over HTTP: forms, cookies, redirects, refusals; and where the studio listens."""
 
 import re
+import shutil
 import socket
 
 import pytest
@@ -10,9 +11,12 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
+from streamlit.proto.BackMsg_pb2 import BackMsg
 
+from annotation_ui.auth import Auth
 from annotation_ui.auth_routes import AuthRoutes
 from annotation_ui.server import Door, PlaceUnusable, PortBusy, listen
+from annotation_ui.studio import open_studio
 
 PASSWORD = "correct horse battery"
 HTML = {"Accept": "text/html"}
@@ -23,7 +27,8 @@ def client(studio, auth):
     async def talk(socket):
         await socket.accept()
         await socket.send_text("inside")
-        await socket.close()
+        async for data in socket.iter_bytes():
+            await socket.send_bytes(data)
 
     inside = Route("/{path:path}", lambda request: HTMLResponse("inside"), methods=["GET", "PUT"])
     app = Starlette(
@@ -51,10 +56,12 @@ def test_sockets_and_uploads_are_closed_to_who_is_not_signed_in(client, people):
     with pytest.raises(WebSocketDisconnect), client.websocket_connect("ws://studio.test/_stcore/stream"):
         pass
     assert client.put("/_stcore/upload_file/a/b", content=b"x").status_code == 403
+    assert client.get("/media/0a1b.csv").status_code == 403
     enter(client)
     with client.websocket_connect("ws://studio.test/_stcore/stream") as socket:
         assert socket.receive_text() == "inside"
     assert client.put("/_stcore/upload_file/a/b", content=b"x").text == "inside"
+    assert client.get("/media/0a1b.csv").text == "inside"
 
 
 def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(client, people, studio):
@@ -64,6 +71,55 @@ def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(client, people, s
     assert "Secure" not in cookie
     secure = TestClient(client.app, base_url="https://studio.test", follow_redirects=False)
     assert "Secure" in enter(secure).headers["set-cookie"]
+
+
+def test_a_message_through_a_socket_whose_session_has_ended_does_nothing_but_draw_anew(client, people, auth, studio):
+    """Clicks come through a socket that was opened before, and callbacks run before a page asks who is there."""
+    sent = BackMsg()
+    sent.rerun_script.page_script_hash = "items"
+    sent.rerun_script.widget_states.widgets.add(id="drop it", trigger_value=True)
+    enter(client)
+    with client.websocket_connect("ws://studio.test/_stcore/stream") as socket:
+        assert socket.receive_text() == "inside"
+        socket.send_bytes(sent.SerializeToString())
+        assert BackMsg.FromString(socket.receive_bytes()) == sent
+        auth.sign_out(client.cookies[studio.cookie_name])
+        socket.send_bytes(sent.SerializeToString())
+        arrived = BackMsg.FromString(socket.receive_bytes())
+        assert arrived.rerun_script.page_script_hash == "items" and not arrived.rerun_script.widget_states.widgets
+
+
+def test_headers_of_proxies_are_not_believed(client, people):
+    forged = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "evil.test", "Origin": "https://evil.test"}
+    answer = client.post("/auth/sign-in", data={"name": "reviewer", "password": PASSWORD}, headers=forged)
+    assert answer.status_code == 400 and "not sent from this studio" in answer.text
+
+
+def test_behind_a_proxy_the_settings_tell_what_browsers_see(tmp_path, new_project, clock):
+    shutil.copytree(new_project, tmp_path / "behind")
+    file = tmp_path / "behind" / "interplay.toml"
+    file.write_text(f'studio_url = "https://studio.example.org"\n{file.read_text()}')
+    with open_studio(tmp_path / "behind", clock) as studio:
+        auth = Auth(studio.workspace.database, studio.key, clock)
+        app = Starlette(routes=AuthRoutes(studio, auth).routes())
+        inner = TestClient(app, base_url="http://10.0.0.7:8501", follow_redirects=False)
+        form = {"name": "ada", "password": PASSWORD, "repeated": PASSWORD}
+        answer = inner.post(
+            f"/auth/link/{auth.first_link()}", data=form, headers={"Origin": "https://studio.example.org"}
+        )
+        assert answer.status_code == 303 and "Secure" in answer.headers["set-cookie"]
+
+
+def test_signing_in_takes_up_no_token_that_the_browser_brought(client, people, studio, auth):
+    """Else one could plant a token, and be inside once its victim signs in."""
+    answer = client.post(
+        "/auth/sign-in",
+        data={"name": "reviewer", "password": PASSWORD},
+        headers={"Cookie": f"{studio.cookie_name}=planted"},
+    )
+    token = re.match(f"{studio.cookie_name}=([^;]+)", answer.headers["set-cookie"]).group(1)
+    assert token != "planted" and auth.principal("planted") is None
+    assert auth.principal(token).name == "reviewer"
 
 
 def test_a_wrong_password_says_so_and_sets_no_cookie(client, people):

@@ -1,51 +1,17 @@
 """Every page in Streamlit's own test runner: signed in or not, in each role, in both languages, with hostile text."""
 
 import re
-from functools import partial
 
 import pytest
-import streamlit as st
 from sqlmodel import select
-from streamlit.testing.v1 import AppTest
 
 from annotation_ui import accounts
-from annotation_ui import session as session_module
-from annotation_ui.server import SCRIPT
+from annotation_ui.permissions import GRANTS
 from annotation_ui.shell import PAGES
-from annotation_ui.studio import open_studio
 from warehouse.people import Role, get_user
 from warehouse.tables import Material, MaterialState
 
-WAIT_S = 30
 ATTACK = "<script>alert(1)</script><img src=x onerror=alert(2)>[x](javascript:alert(3)) :red[**b**] $x$ `c` {0} {name}"
-
-
-@pytest.fixture
-def visit(studio, clock, monkeypatch):
-    """Opens a page with a session token in the browser's cookie; the query names what the address would."""
-
-    def open_page(page="home", token=None, /, **query):
-        monkeypatch.setattr(session_module, "browser_cookies", lambda: {studio.cookie_name: token} if token else {})
-        app = AppTest.from_file(str(SCRIPT), default_timeout=WAIT_S)
-        app.secrets["studio"] = {"project": str(studio.workspace.project.root)}
-        for name, value in query.items():
-            app.query_params[name] = value
-        app.run()
-        if page != "home":
-            app._page_hash = _hash_of(page)  # its own switch_page knows pages that are files only
-            app.run()
-        assert not app.exception, app.exception
-        return app
-
-    monkeypatch.setattr(session_module, "open_studio", partial(open_studio, clock=clock))
-    yield open_page
-    st.cache_resource.clear()
-
-
-def _hash_of(page):
-    from streamlit.util import calc_hash
-
-    return calc_hash(page)
 
 
 def shown(app):
@@ -58,11 +24,6 @@ def pick(app, label, code):
     return next(widget for widget in app.selectbox if widget.label == label).select(code)
 
 
-@pytest.fixture
-def token(people, sign_in):
-    return lambda role=Role.MAINTAINER: sign_in(role.value)[0]
-
-
 @pytest.mark.parametrize("page", list(PAGES))
 def test_nobody_sees_nothing_but_the_way_in(visit, seeder, page):
     seeder.picture(1, origin="secret-name.png")
@@ -72,8 +33,15 @@ def test_nobody_sees_nothing_but_the_way_in(visit, seeder, page):
     assert not app.button and not app.selectbox
 
 
-@pytest.mark.parametrize("page", [name for name, entry in PAGES.items() if entry.section is not None])
-@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.REVIEWER, Role.MAINTAINER])
+@pytest.mark.parametrize(
+    ("role", "page"),
+    [
+        (role, name)
+        for role in (Role.ANNOTATOR, Role.REVIEWER, Role.MAINTAINER)
+        for name, entry in PAGES.items()
+        if entry.section is not None and (entry.needs is None or entry.needs in GRANTS[role])
+    ],
+)
 def test_an_empty_project_teaches_what_to_do(visit, token, page, role):
     text = shown(visit(page, token(role)))
     assert "interplay " in text and "<code>" in text

@@ -48,6 +48,22 @@ def test_people_are_listed_and_changed(run, people):
     assert LINK_PATH in run("link", "annotator").stdout
 
 
+def test_profiles_are_set_and_what_is_not_named_stays(run):
+    run("add", "mei", "--role", "annotator", "--kind", "expert", "--language", "zh", "--dialect", "Hakka")
+    told = json.loads(run("profile", "mei", "--language", "yue", "--language", "en", "--json").stdout)
+    assert (told["kind"], told["languages"], told["dialects"]) == ("expert", ["yue", "en"], ["Hakka"])
+    assert "expert, yue, en, Hakka" in run("list").stdout
+    assert "20 languages" in str(run("profile", "mei", "--language", "Cantonese").exception)
+
+
+def test_links_begin_with_where_the_settings_say_that_people_go(run, studio):
+    file = studio.workspace.project.root / "interplay.toml"
+    file.write_text(f'studio_url = "https://studio.test/"\n{file.read_text()}')
+    told = json.loads(run("add", "mei", "--role", "annotator", "--json").stdout)
+    assert told["link"].startswith(f"https://studio.test{LINK_PATH}/")
+    assert "http://x.test/auth" in run("link", "mei", "--url", "http://x.test").stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [

@@ -4,6 +4,7 @@ import io
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+import pandas
 import pytest
 from PIL import Image
 from sqlalchemy import event, insert
@@ -16,7 +17,7 @@ from annotation_ui.views import home as home_view
 from annotation_ui.views import results as results_view
 from annotation_ui.views.formats import byte_size, duration, source_title
 from annotation_ui.views.item import item_detail
-from annotation_ui.views.items import ItemQuery, item_choices, items_page
+from annotation_ui.views.items import ItemQuery, item_choices, item_columns, item_rows, items_page
 from annotation_ui.views.material import duplicate_group, material_detail
 from annotation_ui.views.materials import PAGE_SIZE, MaterialQuery, facets, materials_page
 from annotation_ui.views.preview import condition_for, preview
@@ -27,6 +28,7 @@ from curation.materials import UnknownMaterial
 from warehouse.events import history
 from warehouse.lifecycle import Action
 from warehouse.people import Role
+from warehouse.spreadsheets import as_csv
 from warehouse.tables import Decision, DuplicateLink, Item, ItemState, Material, MaterialSource, MaterialState, Segment
 from warehouse.verdicts import Judgement
 
@@ -399,8 +401,9 @@ class TestItems:
         with database.reading() as session:
             return item_detail(session, who, name, links, studio.workspace.blobs, NOW, EN, number)
 
+    @pytest.mark.parametrize("called", ["user_id", "name"])
     def test_key_and_verdicts_wait_until_a_reviewer_has_judged(
-        self, database, studio, seeder, pair, links, principal_of, people
+        self, database, studio, seeder, pair, links, principal_of, people, called
     ):
         reviewer = principal_of(Role.REVIEWER)
         notes = {"audio": "the second strike"}
@@ -420,7 +423,7 @@ class TestItems:
                 session.get(Item, item.id),
                 revision,
                 "",
-                passed(2, reviewer.user_id).__class__(2, reviewer.user_id, True, Decision.PASS, comment="clear"),
+                Judgement(2, getattr(reviewer, called), True, Decision.PASS, comment="clear"),
             )
         after = self.detail(database, studio, reviewer, links, "bells")
         assert [option.correct for option in after.options] == [False, True, False, False]
@@ -635,3 +638,15 @@ def test_a_reading_session_refuses_to_write(database, seeder):
         session.get(Material, row.id).version = 7
         with pytest.raises(RuntimeError, match="asked to write"):
             session.flush()
+
+
+def test_saved_items_hold_no_key_and_no_formula(studio, seeder, people, principal_of):
+    picture = seeder.picture(1)
+    draft = seeder.draft("=HYPERLINK(<image_1>)", {"image_1": picture}, "annotator", choices=("secret-key", "other"))
+    seeder.item("first", draft, twin_group="-1+1")
+    rows = item_rows(studio.workspace.database, principal_of(Role.REVIEWER), ItemQuery(), EN)
+    data = as_csv(item_columns(EN), rows)
+    (row,) = pandas.read_csv(io.BytesIO(data)).to_dict("records")
+    assert (row["Name"], row["Question"], row["Author"]) == ("first", "'=HYPERLINK(<image_1>)", "Annotator")
+    assert row["Twin group"] == "'-1+1"
+    assert b"secret-key" not in data

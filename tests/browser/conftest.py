@@ -39,10 +39,10 @@ def chromium():
 class RunningStudio:
     """A studio process with its first words."""
 
-    def __init__(self, project, home):
+    def __init__(self, project, home, *options):
         self.project, self.home = project, home
         self.process = subprocess.Popen(
-            [sys.executable, "-c", START, "up", "--no-browser", "--project", str(project)],
+            [sys.executable, "-c", START, "up", "--no-browser", "--project", str(project), *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -70,17 +70,31 @@ class RunningStudio:
 
 
 @pytest.fixture
-def studio(tmp_path):
+def running_studio(tmp_path):
+    """Starts a studio on the sample project of the studio's own tests, with more lines of settings and options."""
+    started = []
+
+    def start(*more, settings=""):
+        place = Path(__file__).parents[1] / "annotation_ui" / "seed.py"
+        spec = importlib.util.spec_from_file_location("studio_seed", place)
+        seed = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(seed)
+        seed.make(tmp_path / "project")
+        file = tmp_path / "project" / "interplay.toml"
+        file.write_text(f"{file.read_text()}\n{settings}")
+        home = tmp_path / "home"
+        home.mkdir()
+        started.append(RunningStudio(tmp_path / "project", home, *more))
+        return started[-1]
+
+    yield start
+    for running in started:
+        if running.process.poll() is None:
+            running.process.kill()
+            running.process.communicate()
+
+
+@pytest.fixture
+def studio(running_studio):
     """A studio on the sample project of the studio's own tests."""
-    place = Path(__file__).parents[1] / "annotation_ui" / "seed.py"
-    spec = importlib.util.spec_from_file_location("studio_seed", place)
-    seed = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(seed)
-    seed.make(tmp_path / "project")
-    home = tmp_path / "home"
-    home.mkdir()
-    running = RunningStudio(tmp_path / "project", home)
-    yield running
-    if running.process.poll() is None:
-        running.process.kill()
-        running.process.communicate()
+    return running_studio()

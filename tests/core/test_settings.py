@@ -142,3 +142,36 @@ def test_a_relative_database_does_not_depend_on_where_one_calls_from(root, tmp_p
 def test_no_workers_means_one_for_each_core(root):
     assert write(root).workers == os.cpu_count()
     assert write(root, "workers = 3").workers == 3
+
+
+OIDC = 'studio_url = "https://studio.example.org/"\n[oidc]\nissuer = "https://id.example.org/realm"\nclient_id = "studio"\n'
+
+
+def test_a_secret_of_the_environment_joins_the_table_of_the_file_and_is_never_shown(root, monkeypatch):
+    monkeypatch.setenv("INTERPLAY_OIDC__CLIENT_SECRET", "hush-hush")
+    settings = write(root, OIDC).settings
+    assert settings.studio_url == "https://studio.example.org"
+    assert settings.oidc.client_secret.get_secret_value() == "hush-hush"
+    assert "hush-hush" not in repr(settings) + settings.model_dump_json()
+    assert (settings.oidc.new_people, settings.oidc.allowed_domains) == ("refuse", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (OIDC.replace('studio_url = "https://studio.example.org/"', ""), "needs studio_url"),
+        (OIDC.replace("https://id", "http://id"), "oidc.issuer: give an https URL"),
+        (OIDC + 'new_people = "welcome"', "oidc.new_people: Input should be 'refuse' or 'waiting'"),
+        (OIDC + "client_sceret = 'x'", "oidc.client_sceret: Extra inputs are not permitted"),
+        ('studio_url = "studio.example.org"', "studio_url: give scheme and host"),
+        ('studio_url = "https://x.org/below"', "studio_url: give scheme and host"),
+    ],
+)
+def test_a_sign_in_service_that_cannot_work_is_told(root, text, told):
+    with pytest.raises(BadSettings) as caught:
+        write(root, text)
+    assert told in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_service_on_this_machine_may_do_without_tls(root):
+    assert write(root, OIDC.replace("https://id.example.org", "http://127.0.0.1:9")).settings.oidc is not None

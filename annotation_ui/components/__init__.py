@@ -1,0 +1,1 @@
+"""Pieces of pages that run in the browser."""

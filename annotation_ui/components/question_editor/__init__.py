@@ -1,0 +1,46 @@
+"""The editor of a draft in the browser: it holds the words, saves them by itself, and is their only writer there."""
+
+from collections.abc import Mapping
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+import streamlit as st
+
+_FILES = files(__package__)
+# One module in several files: nothing is imported in the browser, so that no build step is needed.
+_SCRIPTS = ("dom.js", "content.js", "saving.js", "compare.js", "task_type.js", "answers.js", "media.js", "editor.js")
+_EVIDENCE = "evidence"
+
+
+def _text(name: str) -> str:
+    file: Traversable = _FILES.joinpath(name)
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+
+def _script() -> str:
+    """All scripts; that of the evidence is closed in itself, so that its helpers and ours may share names."""
+    own = _text(f"{_EVIDENCE}.js")
+    evidence = f"const mountEvidence = (() => {{\n{own}\nreturn mountEvidence;\n}})();\n" if own else ""
+    return evidence + "\n".join(map(_text, _SCRIPTS))
+
+
+# Not in a shadow tree: from there Streamlit would take letters that are typed for its own shortcuts.
+_mount = st.components.v2.component(
+    "interplay_question_editor",
+    css=_text("editor.css") + _text(f"{_EVIDENCE}.css"),
+    js=_script(),
+    isolate_styles=False,
+)
+
+
+def question_editor(data: Mapping[str, Any], key: str) -> Any:
+    """Mount the editor on a draft, as `views.author.editor_data` tells it.
+
+    Returns:
+        `settled`, `{draft, version}` of the last save after which nobody wrote for a moment, or None; `hand_in`,
+        `{draft, version, form_key}` in the run after somebody handed in, else None.
+    """
+    return _mount(
+        key=key, data=dict(data), on_settled_change=lambda: None, on_hand_in_change=lambda: None, width="stretch"
+    )

@@ -1,0 +1,213 @@
+"""The last stage of a review, and of every other decision by a person: all that is known, and the verdict."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import streamlit as st
+
+from annotation_ui.components.shortcuts import Shortcut, shortcuts
+from annotation_ui.forms import new_form_key
+from annotation_ui.page import Page
+from annotation_ui.reviewing.desk import MOST_CHARACTERS, MOST_REMARKS, Judged, Remark, TaskEnded, TaskLost
+from annotation_ui.views import review as view
+from annotation_ui.views.changes import part_label
+from core.errors import InterplayError
+from core.question import Question
+from qc.review.blind import Background
+from qc.review.opinions import parts_of
+from warehouse.tables import Decision
+
+# What the page says once, when it is drawn next.
+SAID = "review-said"
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where a verdict goes: `hand_in` stores it under a form's key, `leave` clears the place (True: for the next).
+
+    `place` names what is judged, and with it what is typed.
+    """
+
+    place: str
+    decisions: Sequence[Decision]
+    hand_in: Callable[[str, Judged], None]
+    leave: Callable[[bool], None]
+    goes_on: bool = False
+
+
+def background(page: Page, known: Background, *, evidence_first: bool = False) -> None:
+    """The question with its key, the author's notes, what earlier rounds found, what this revision changed."""
+    t = page.t
+    shown = view.revealed(known, page.links, page.who, page.studio.workspace.blobs, t)
+    if evidence_first:
+        _rounds(page, shown)
+    page.section(t("The question and the author's answer"), t("Needs {modalities}", modalities=shown.required))
+    page.draw(
+        "question.html", prompt=shown.prompt, options=shown.options, steps=shown.steps, marked=True,
+        accepted=shown.accepted, grader=shown.grader,
+    )  # fmt: skip
+    if shown.notes:
+        page.section(t("What each medium contributes, by the author"))
+        page.draw("pairs.html", pairs=shown.notes)
+    if not evidence_first:
+        _rounds(page, shown)
+    if shown.changes is not None:
+        page.section(t("Changed since the revision before"))
+        if shown.changes:
+            page.draw("changes.html", changes=shown.changes)
+        else:
+            page.notice(t("The wording is the same."))
+
+
+def _rounds(page: Page, shown: view.Revealed) -> None:
+    for number, verdicts in sorted(shown.rounds.items()):
+        page.section(page.t("What round {number} found", number=number))
+        page.draw("verdicts.html", verdicts=verdicts)
+
+
+@st.fragment
+def panel(page: Page, at: Desk, question: Question) -> None:
+    """The verdict; drawn alone at each click, so that what plays beside it goes on playing."""
+    with st.container(key="verdict"):
+        _panel(page, at, question)
+
+
+def _panel(page: Page, at: Desk, question: Question) -> None:
+    t = page.t
+    page.section(t("Your verdict"))
+    decision = _decision(page, at)
+    codes = _reasons(page, at) if decision not in (None, Decision.PASS) else []
+    remarks = _remarks(page, at, question)
+    with st.container(horizontal=True):
+        go_on = at.goes_on and st.button(t("Hand in and take the next"), type="primary", key=f"next-{at.place}")
+        sent = st.button(t("Hand in"), type="secondary" if at.goes_on else "primary", key=f"send-{at.place}")
+    first = f"next-{at.place}" if at.goes_on else f"send-{at.place}"
+    found = [
+        Shortcut((str(number),), str(number), t(view.DECISIONS[one]), f"{_decision_name(page)}-{at.place}", number - 1)
+        for number, one in enumerate(at.decisions, start=1)
+    ]
+    found.append(Shortcut(("ctrl+enter",), "Ctrl + Enter", t("Hand in"), first))
+    shortcuts(t, found, f"verdict-keys-{at.place}")
+    if sent or go_on:
+        _hand_in(page, at, Judged(decision, codes, remarks), go_on)
+
+
+def _hand_in(page: Page, at: Desk, judged: Judged, go_on: bool) -> None:
+    key = st.session_state.setdefault(f"review-form-{at.place}", new_form_key())
+    try:
+        at.hand_in(key, judged)
+    except (TaskLost, TaskEnded):
+        st.rerun()  # the page tells what became of the task
+    except InterplayError as error:
+        page.problem(error)
+        return
+    forget_texts(at.place)
+    at.leave(go_on)
+    st.rerun()
+
+
+def _decision(page: Page, at: Desk) -> Decision | None:
+    labels = {one.value: page.t(view.DECISIONS[one]) for one in at.decisions}
+    with kept_value(at.place, _decision_name(page), shared="decision") as key:
+        st.pills(
+            page.t("What do you decide?"), list(labels), format_func=labels.__getitem__, key=key,
+            label_visibility="collapsed",
+        )  # fmt: skip
+    chosen = st.session_state[key]
+    return Decision(chosen) if chosen else None
+
+
+def _decision_name(page: Page) -> str:
+    # Streamlit tells a choice by its words: in another language it must be another widget.
+    return f"decision-{page.t.language}"
+
+
+def _reasons(page: Page, at: Desk) -> list[str]:
+    """Why: searched by typing, in groups; the codes outlast a change of the language."""
+    t = page.t
+    labels = view.reason_labels(t)
+    with kept_value(at.place, f"reasons-{t.language}", [], shared="reasons") as key:
+        st.multiselect(
+            t("Why? Type to search"), list(labels), format_func=lambda code: labels.get(code, code), key=key,
+            placeholder=t("Choose reasons"),
+        )  # fmt: skip
+    return list(st.session_state[key] or ())
+
+
+def _remarks(page: Page, at: Desk, question: Question) -> list[Remark]:
+    """Comments on parts, each with a text that is suggested for the part if the reviewer likes."""
+    t = page.t
+    counted = f"review-remarks-{at.place}"
+    numbers: list[int] = st.session_state.setdefault(counted, [])
+    parts = parts_of(question)
+    remarks = [_remark(page, at, question, parts, number, counted) for number in numbers]
+    if len(numbers) < MOST_REMARKS:
+        label = t("Add another comment") if numbers else t("Comment on a part, or suggest a text")
+        st.button(label, key=f"more-{at.place}", icon=":material/add:", on_click=_more, args=(counted,))
+    return remarks
+
+
+def _more(counted: str) -> None:
+    numbers = st.session_state[counted]
+    st.session_state[counted] = [*numbers, max(numbers, default=0) + 1]
+
+
+def _fewer(counted: str, number: int) -> None:
+    st.session_state[counted] = [one for one in st.session_state[counted] if one != number]
+
+
+def _remark(page: Page, at: Desk, question: Question, parts: Sequence[str], number: int, counted: str) -> Remark:
+    t = page.t
+    with st.container(border=True):
+        with kept_value(at.place, f"part-{number}-{t.language}", parts[0], shared=f"part-{number}") as key:
+            st.selectbox(t("About"), parts, key=key, format_func=lambda part: part_label(t, part))
+        part = str(st.session_state[key])
+        with kept_value(at.place, f"text-comment-{number}") as key:
+            st.text_area(t("Comment"), key=key, height=90, max_chars=MOST_CHARACTERS)
+        comment = str(st.session_state[key] or "")
+        now, suggestion = view.part_text(question, part), ""
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            wanted = now is not None and _is_suggested(page, at, number)
+            st.button(
+                t("Remove"), key=f"remove-{number}-{at.place}", type="tertiary", on_click=_fewer,
+                args=(counted, number),
+            )  # fmt: skip
+        if wanted:
+            with kept_value(at.place, f"text-edit-{number}-{part}", now) as key:
+                st.text_area(t("Suggested text"), key=key, height=110, max_chars=MOST_CHARACTERS)
+            suggestion = str(st.session_state[key] or "")
+    return Remark(part, comment, "" if suggestion == now else suggestion)
+
+
+def _is_suggested(page: Page, at: Desk, number: int) -> bool:
+    with kept_value(at.place, f"suggest-{number}", False) as key:
+        return st.toggle(page.t("Suggest another text"), key=key)
+
+
+@contextmanager
+def kept_value(place: str, name: str, default: object = None, *, shared: str | None = None) -> Iterator[str]:
+    """The key for a widget whose value outlasts its not being drawn: a lost lease, another language.
+
+    Widgets that share a value, `shared`, take it over from one another.
+    """
+    key, kept = f"{name}-{place}", st.session_state.setdefault(_texts(place), {})
+    if key not in st.session_state:
+        st.session_state[key] = kept.get(shared or name, default)
+    yield key
+    kept[shared or name] = st.session_state[key]
+
+
+def typed_texts(place: str) -> list[str]:
+    """What somebody wrote in their own words about a place and did not hand in."""
+    kept = st.session_state.get(_texts(place), {})
+    return [text for name, text in kept.items() if name.startswith("text-") and isinstance(text, str) and text.strip()]
+
+
+def forget_texts(place: str) -> None:
+    """What was typed is handed in."""
+    st.session_state.pop(_texts(place), None)
+
+
+def _texts(place: str) -> str:
+    return f"review-typed-{place}"
