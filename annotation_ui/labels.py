@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from babel import Locale
+
 from annotation_ui.words import N_, Words
 from core.content import Modality
 from core.errors import UnknownName
@@ -54,6 +56,7 @@ KINDS = {
 }
 # Languages that questions are written in; others are shown by their code.
 QUESTION_LANGUAGES = {"en": N_("English"), "zh": N_("Chinese")}
+AUDIO_TYPES = {"speech": N_("Speech"), "environment": N_("Sounds around us"), "music": N_("Music")}
 # By subject and action; for materials by the state that a decision led to.
 EVENTS = {
     ("item", "create"): N_("wrote {subject}"),
@@ -109,6 +112,18 @@ def task_type(t: Words, name: str) -> str:
 def question_language(t: Words, code: str) -> str:
     """The language that a question is written in."""
     known = QUESTION_LANGUAGES.get(code)
+    return t(known) if known else code
+
+
+def spoken_language(t: Words, code: str) -> str:
+    """The language that somebody speaks in a material, by its name where Babel knows one."""
+    names = Locale.parse("zh_Hans_CN" if t.language == "zh" else "en").languages
+    return str(names.get(code.partition("-")[0].lower(), code))
+
+
+def audio_type(t: Words, code: str) -> str:
+    """What a sound holds."""
+    known = AUDIO_TYPES.get(code)
     return t(known) if known else code
 
 

@@ -16,7 +16,8 @@ from annotation_ui.words import N_
 from core.ids import Clock, utc_now
 from curation.entries import Claims, Entry
 from curation.ingest import IngestReport, ingest
-from curation.materials import Overrule, StaleMaterial, overrule
+from curation.materials import Overrule, StaleMaterial, UnknownMaterial, overrule
+from curation.tagging.tags import Tag, say
 from warehouse import events
 from warehouse.tables import Material, MaterialState
 from warehouse.workspace import Workspace
@@ -41,6 +42,21 @@ class ReasonNeeded(Told):
     """A decision that must say why."""
 
     text = N_("Say why: a decision without a reason cannot be checked later.")
+
+
+class NothingDecided(Told):
+    """A group that was handed in as it was."""
+
+    text = N_("Choose “Keep” or “Drop” otherwise for at least one of them.")
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What is decided about one material of several; `expected_version` is of the row that was looked at."""
+
+    material_id: str
+    expected_version: int
+    keep: bool
 
 
 @dataclass(frozen=True)
@@ -78,6 +94,40 @@ def decide_material(
         return overrule(session, material_id, expected_version, ruling, clock)
     except StaleMaterial:
         raise MaterialChanged from None
+
+
+def decide_together(
+    session: Session, who: Principal, rulings: Sequence[Ruling], reason: str, clock: Clock = utc_now
+) -> None:
+    """Keep or drop several materials that were compared, all or none; each as `decide_material` does.
+
+    Raises:
+        NothingDecided: There are none.
+        NotAllowed, AccountInactive, ReasonNeeded, MaterialWithdrawn, MaterialChanged, UnknownMaterial: As they say.
+    """
+    if not rulings:
+        raise NothingDecided
+    # In one order for everybody: two who decide about the same group wait for one another instead of for ever.
+    for one in sorted(rulings, key=lambda ruling: ruling.material_id):
+        decide_material(session, who, one.material_id, one.expected_version, one.keep, reason, clock)
+
+
+def say_tag(session: Session, who: Principal, material_id: str, tag: Tag, holds: bool, clock: Clock = utc_now) -> bool:
+    """A person's word on a tag: that it is right, or that it is wrong, whoever or whatever said it before.
+
+    The last word of people counts, so that a form which is handed in twice changes nothing more. Returns whether it
+    changed anything.
+
+    Raises:
+        NotAllowed, AccountInactive, MaterialWithdrawn, UnknownMaterial: As they say.
+    """
+    now = authorize(session, who, Permission.CURATE)
+    material = session.get(Material, material_id, with_for_update=True)
+    if material is None:
+        raise UnknownMaterial(f"no material has the id {material_id!r}")
+    if material.state == MaterialState.WITHDRAWN:
+        raise MaterialWithdrawn
+    return say(session, material, tag, now.user_id, holds=holds, clock=clock)
 
 
 def bring_in(

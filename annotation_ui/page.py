@@ -24,12 +24,16 @@ _PAGE = "page"
 
 @dataclass(frozen=True)
 class Page:
-    """One drawing of one page. `others` are the pages that links can lead to, by name."""
+    """One drawing of one page. `others` are the pages that links can lead to, by name.
+
+    `paging` is what the address calls the number of a list's page: a list beside what another one led to has its own.
+    """
 
     studio: Studio
     who: Principal
     t: Words
     others: Mapping[str, Any]
+    paging: str = _PAGE
 
     @cached_property
     def links(self) -> MediaLinks:
@@ -69,7 +73,10 @@ class Page:
     def search(self, place: Any, label: str, key: str, placeholder: str = "") -> str:
         """Words to look for; they stand in the address, so that a reload and a link find the same."""
         _recall(key, lambda given: given)
-        text = place.text_input(label, key=key, max_chars=200, placeholder=placeholder or None, on_change=_turn_back)
+        text = place.text_input(
+            label, key=key, max_chars=200, placeholder=placeholder or None, on_change=_turn_back,
+            args=(self.paging,),
+        )  # fmt: skip
         _note(key, text)
         return text or ""
 
@@ -90,6 +97,7 @@ class Page:
             format_func=lambda code: options.get(code, code),
             placeholder=self.t("All"),
             on_change=_turn_back,
+            args=(self.paging,),
         )
         _note(key, None if chosen == default else chosen)
         return chosen
@@ -97,23 +105,25 @@ class Page:
     def switch(self, place: Any, label: str, key: str) -> bool:
         """A choice of yes or no that stands in the address."""
         _recall(key, lambda given: given == "yes")
-        chosen = bool(place.toggle(label, key=key, on_change=_turn_back))
+        chosen = bool(place.toggle(label, key=key, on_change=_turn_back, args=(self.paging,)))
         _note(key, "yes" if chosen else None)
         return chosen
 
     @property
     def page_number(self) -> int:
         """Which page of a list is to be shown; `pages` is drawn after the list that it turns."""
-        given = st.query_params.get(_PAGE, "")
+        given = st.query_params.get(self.paging, "")
         return max(int(given), 1) if given.isdecimal() else 1
 
     def pages(self, count: int) -> None:
         """The way to the other pages of a list, where there are any."""
         if count < 2:
             return
-        narrowed = {name: value for name, value in st.query_params.items() if name != _PAGE}
-        widget = f"{_PAGE}-{content_hash([count, narrowed])[:8]}"
-        st.pagination(count, default=min(self.page_number, count), key=widget, on_change=_turn, args=(widget,))
+        narrowed = {name: value for name, value in st.query_params.items() if name != self.paging}
+        widget = f"{self.paging}-{content_hash([count, narrowed])[:8]}"
+        st.pagination(
+            count, default=min(self.page_number, count), key=widget, on_change=_turn, args=(widget, self.paging)
+        )
 
     def downloads(self, name: str, columns: Sequence[str], rows: Callable[[], Iterable[Sequence[Cell]]]) -> None:
         """Two buttons that save a table; `rows` is asked when one is clicked, outside of the page's own run."""
@@ -149,10 +159,10 @@ def _note(key: str, value: str | None) -> None:
         st.query_params.pop(key, None)
 
 
-def _turn(widget: str) -> None:
-    _note(_PAGE, str(st.session_state[widget]))
+def _turn(widget: str, paging: str) -> None:
+    _note(paging, str(st.session_state[widget]))
 
 
-def _turn_back() -> None:
+def _turn_back(paging: str) -> None:
     """Another choice starts at its first page."""
-    st.query_params.pop(_PAGE, None)
+    st.query_params.pop(paging, None)

@@ -5,8 +5,11 @@ import streamlit as st
 from annotation_ui.drafting.drafts import is_revisable
 from annotation_ui.page import Page
 from annotation_ui.pages.author import begin_revision
+from annotation_ui.pages.noted import draw_notes
 from annotation_ui.pages.preview import draw_preview
+from annotation_ui.pages.twin import draw_twin_maker, is_twin_maker_open, open_twin_maker
 from annotation_ui.views.item import ItemDetail, UnderYourReview, item_detail
+from annotation_ui.views.twins import swappable
 from core.errors import UnknownName
 from warehouse.items import get_item
 
@@ -23,7 +26,9 @@ def draw(page: Page) -> None:
                 session, page.who, name, page.links, workspace.blobs, page.studio.clock(), t,
                 int(number) if number.isdecimal() else None,
             )  # fmt: skip
-            revisable = is_revisable(session, page.who, get_item(session, name))
+            item = get_item(session, name)
+            revisable = is_revisable(session, page.who, item)
+            to_swap = swappable(session, page.who, item, page.links, t)
     except UnknownName:
         page.notice(t("There is no item of this name."), "warn")
         return
@@ -32,8 +37,14 @@ def draw(page: Page) -> None:
         page.go("review", t("To the review"))
         return
     page.draw("item_head.html", detail=detail)
-    if revisable and st.button(t("Revise"), key="revise"):
-        begin_revision(page, detail.name)
+    with st.container(horizontal=True, key="item-actions"):
+        if revisable and st.button(t("Revise"), key="revise"):
+            begin_revision(page, detail.name)
+        if to_swap:
+            st.button(t("Make a twin"), key="twin", on_click=open_twin_maker, args=(detail.name,))
+    if to_swap and is_twin_maker_open(detail.name):
+        draw_twin_maker(page, detail.name, to_swap)
+        return
     question, shown, history = st.tabs(
         [t("Question"), t("As a model sees it"), t("Review and history")], key="tab", on_change="rerun"
     )
@@ -59,9 +70,20 @@ def _question(page: Page, detail: ItemDetail) -> None:
         "question.html", prompt=detail.prompt, options=detail.options, steps=detail.steps, marked=marked,
         accepted=detail.accepted, grader=detail.grader,
     )  # fmt: skip
-    if marked and detail.notes:
+    if marked and (detail.marked or detail.notes):
         page.section(t("The author's notes"))
-        page.draw("pairs.html", pairs=detail.notes)
+        draw_notes(page, detail.marked, detail.notes)
+    if detail.twins:
+        _twins(page, detail)
+
+
+def _twins(page: Page, detail: ItemDetail) -> None:
+    page.section(page.t("Twins"), page.t("Scored together with this item: who is right must be right in all of them."))
+    for place, twin in enumerate(detail.twins):
+        with st.container(key=f"row-twin-{place}"):
+            page.draw("twin_row.html", twin=twin)
+            if st.button(page.t("Open"), key=f"open-twin-{place}"):
+                page.open("item", name=twin.name)
 
 
 def _history(page: Page, detail: ItemDetail) -> None:

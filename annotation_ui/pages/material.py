@@ -4,8 +4,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from annotation_ui.components.transcript import transcript
 from annotation_ui.library import MOST_REASON, decide_material
 from annotation_ui.page import Page
+from annotation_ui.pages.material_tags import draw_tags
+from annotation_ui.tag_words import known_names
 from annotation_ui.views.material import MaterialDetail, material_detail
 from annotation_ui.views.materials import Card
 from core.errors import InterplayError
@@ -18,24 +21,29 @@ def draw(page: Page) -> None:
     t = page.t
     page.go("materials", t("All materials"), back=True)
     material_id = st.query_params.get("id", "")
+    names = known_names(page.studio.workspace.project.root)
     try:
         with page.studio.workspace.database.reading() as session:
-            detail = material_detail(session, page.who, material_id, page.links, page.studio.clock(), t)
+            detail = material_detail(session, page.who, material_id, page.links, page.studio.clock(), t, names)
     except UnknownMaterial:
         page.notice(t("This material is not in the library."), "warn")
         return
     page.title(detail.card.title)
     left, right = st.columns([3, 2], gap="large")
     with left:
-        page.draw("material_media.html", card=detail.card)
+        with st.container(key="material-player"):
+            page.draw("material_media.html", card=detail.card)
         if detail.speech:
-            page.section(t("What is said"))
-            page.draw("material_speech.html", speech=detail.speech)
+            page.section(t("What is said"), t("Click a line to hear it.") if detail.card.media_url else "")
+            transcript(detail.speech, key=f"transcript-{detail.card.id}")
         page.section(t("Provenance and licence"))
         page.draw("material_sources.html", sources=detail.sources)
     with right:
         page.draw("material_facts.html", detail=detail)
         _decide(page, detail)
+        if detail.card.media_url and st.button(t("More like this"), key="more-like", icon=":material/image_search:"):
+            page.open("materials", like=detail.card.id)
+        draw_tags(page, detail, names)
         if detail.uses:
             page.section(t("Used by items"))
             for use in detail.uses:
@@ -51,6 +59,8 @@ def draw(page: Page) -> None:
             page.draw("material_changes.html", changes=detail.changes)
     _shelf(page, t("Taken from the same file"), detail.relatives)
     _shelf(page, t("Look-alikes"), detail.duplicates)
+    if detail.duplicates and st.button(t("Compare them side by side"), key="compare-group"):
+        page.open("look_alikes", around=detail.card.id)
 
 
 def _decide(page: Page, detail: MaterialDetail) -> None:

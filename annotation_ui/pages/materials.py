@@ -1,17 +1,20 @@
 """The material library as a grid with facets, and the way into it."""
 
+from functools import partial
+
 import streamlit as st
 
 from annotation_ui import labels
+from annotation_ui.finding import MaterialQuery
 from annotation_ui.library import Upload, bring_in
 from annotation_ui.page import Page
+from annotation_ui.pages.finding import draw_clearing, draw_search, tell_unmeant
 from annotation_ui.pages.material import draw_card
 from annotation_ui.permissions import Permission
-from annotation_ui.views.materials import Facets, MaterialQuery, facets, materials_page
-from core.content import Modality
+from annotation_ui.views.materials import cards_of, facets, material_columns, material_rows, materials_page
 from curation.entries import Claims
 from curation.ingest import IngestReport
-from warehouse.tables import MaterialState
+from warehouse.tables import Material
 
 EXAMPLE_LICENCE = "CC-BY-4.0"
 
@@ -22,8 +25,9 @@ def draw(page: Page) -> None:
     page.title(t("Materials"), t("Pictures, sounds and films that authors build questions from."))
     if page.who.may(Permission.CURATE):
         _upload(page)
-    with page.studio.workspace.database.reading() as session:
-        offered = facets(session)
+    workspace = page.studio.workspace
+    with st.spinner(t("Looking through the library …")):
+        offered = facets(workspace, t)
     if not offered.modalities:
         page.empty(
             t("The library is empty"),
@@ -34,10 +38,15 @@ def draw(page: Page) -> None:
             ],
         )
         return
-    query = _query(page, offered)
-    with page.studio.workspace.database.reading() as session:
-        found = materials_page(session, page.who, query, page.links, t)
-    page.draw("count.html", text=t.plural("{count} material", "{count} materials", found.total))
+    query = draw_search(page, offered)
+    _example(page, query)
+    with st.spinner(t("Looking through the library …")):
+        found = materials_page(workspace, page.who, query, page.links, t)
+    tell_unmeant(page, found.unmeant, is_example=query.like is not None)
+    with st.container(horizontal=True, key="found-line", vertical_alignment="center"):
+        page.draw("count.html", text=t.plural("{count} material", "{count} materials", found.total))
+        draw_clearing(page, query)
+        page.go("look_alikes", t("Compare look-alikes"))
     if not found.cards:
         page.notice(t("No material fits this choice. Take a filter away."))
         return
@@ -45,6 +54,17 @@ def draw(page: Page) -> None:
         for card in found.cards:
             draw_card(page, card)
     page.pages(found.page_count)
+    page.downloads(t("materials"), material_columns(t), partial(material_rows, workspace, page.who, query, t))
+
+
+def _example(page: Page, query: MaterialQuery) -> None:
+    if query.like is None:
+        return
+    with page.studio.workspace.database.reading() as session:
+        row = session.get(Material, query.like)
+        cards = cards_of(session, page.who, [row], page.links, page.t) if row is not None else []
+    for card in cards:
+        page.draw("example.html", card=card)
 
 
 def _upload(page: Page) -> None:
@@ -100,25 +120,3 @@ def _tell(page: Page, report: IngestReport) -> None:
             )
     for rejected in report.rejected:
         page.notice(t("{name} could not be taken: {reason}", name=rejected.origin, reason=rejected.message), "bad")
-
-
-def _query(page: Page, offered: Facets) -> MaterialQuery:
-    t = page.t
-    words, modality, state, licence, tag = st.columns([3, 2, 2, 2, 2], vertical_alignment="bottom")
-
-    def counted(label: str, count: int) -> str:
-        return f"{label} ({t.number(count)})"
-
-    modalities = {code.value: counted(t(labels.MODALITIES[code]), count) for code, count in offered.modalities}
-    states = {code.value: counted(t(labels.MATERIAL_STATES[code]), count) for code, count in offered.states}
-    text = page.search(words, t("Search"), "material-search", t("File, author, tag, spoken words"))
-    chosen_modality = page.choose(modality, t("Modality"), modalities, "modality")
-    chosen_state = page.choose(state, t("State"), states, "material-state")
-    return MaterialQuery(
-        modality=Modality(chosen_modality) if chosen_modality else None,
-        state=MaterialState(chosen_state) if chosen_state else None,
-        licence=page.choose(licence, t("Licence"), {name: counted(name, n) for name, n in offered.licences}, "licence"),
-        tag=page.choose(tag, t("Tag"), {name: counted(name, n) for name, n in offered.tags}, "tag"),
-        text=text,
-        page=page.page_number,
-    )

@@ -35,9 +35,14 @@ def draw(page: Page) -> None:
         )
     else:
         page.draw("count.html", text=t.plural("{count} person", "{count} people", found.total))
-    if not found.rows:
+    if found.rows:
+        _list(page, query, found)
+    else:
         page.notice(t("Nobody fits this choice. Take a filter away."))
-        return
+
+
+def _list(page: Page, query: view.PeopleQuery, found: view.PeoplePage) -> None:
+    t = page.t
     for row in found.rows:
         with st.container(key=f"row-{row.id}"):
             page.draw("person_row.html", row=row)
@@ -46,17 +51,14 @@ def draw(page: Page) -> None:
     page.pages(found.page_count)
     page.section(t("By profile"), t("Everybody who fits the choice above."))
     page.draw("work_table.html", rows=found.by_kind, with_count=True)
-    columns, rows = (
-        partial(view.work_columns, t),
-        partial(view.work_rows, page.studio.workspace.database, page.who, query, page.studio.clock(), t),
-    )
-    page.downloads(t("people"), columns(), rows)
+    rows = partial(view.work_rows, page.studio.workspace.database, page.who, query, page.studio.clock(), t)
+    page.downloads(t("people"), view.work_columns(t), rows)
 
 
 def _query(page: Page) -> view.PeopleQuery:
     t = page.t
     with page.studio.workspace.database.reading() as session:
-        spoken = view.people_page(session, page.who, view.PeopleQuery(), page.studio.clock(), t).languages
+        spoken = view.spoken_languages(session, page.who)
     words, role, kind, language, state = st.columns([3, 2, 2, 2, 2], vertical_alignment="bottom")
     kinds = {code.value: t(label) for code, label in view.KINDS.items()} | {view.NO_KIND: t("No profile")}
     text = page.search(words, t("Search"), "person-search", t("Name"))

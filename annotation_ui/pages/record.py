@@ -119,7 +119,7 @@ def _leave_script() -> None:
 
 def _desk(page: Page, query: view.ScriptQuery, chosen: Speaker, script: Script) -> None:
     t = page.t
-    back, following, _, sized = st.columns([2, 2, 3, 4], vertical_alignment="center")
+    back, following, sized = st.columns([2, 2, 5], vertical_alignment="center")
     if back.button(t("All scripts"), key="all-scripts", icon=":material/arrow_back:", type="tertiary"):
         _leave_script()
         st.rerun()

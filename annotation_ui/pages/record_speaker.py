@@ -6,6 +6,7 @@ import streamlit as st
 
 from annotation_ui.forms import new_form_key
 from annotation_ui.page import Page
+from annotation_ui.pages.materials import EXAMPLE_LICENCE
 from annotation_ui.recording.speakers import (
     MOST_CONSENT_CHARACTERS,
     OFFERED_SCOPES,
@@ -57,7 +58,7 @@ def write_words_form(page: Page) -> None:
         version = named.text_input(t("Version"), value="1.0", max_chars=32, key="words-version")
         licence = licensed.text_input(
             t("Licence under which recordings may be published (may stay empty)"), max_chars=200, key="words-licence",
-            placeholder="CC-BY-4.0",
+            placeholder=EXAMPLE_LICENCE,
         )  # fmt: skip
         hint = t(
             "Say who records and for what, what is kept and published, that it can be withdrawn at any time and what "
@@ -91,17 +92,16 @@ def _choose(page: Page, found: Sequence[Speaker]) -> Speaker | None:
     if not found[0].is_self:
         options = {"": t("Choose …"), **options}
     with st.container(key="speaker-bar"):
-        select, actions = st.columns([3, 4], vertical_alignment="bottom")
-        chosen_id = page.choose(select, t("Who speaks"), options, "speaker", next(iter(options)))
+        place = st.columns([3, 4])[0]
+        chosen_id = page.choose(place, t("Who speaks"), options, "speaker", next(iter(options)))
         chosen = next((one for one in found if one.contributor.id == chosen_id), None)
-        with actions.container(horizontal=True, vertical_alignment="center"):
+        with st.container(horizontal=True, vertical_alignment="center"):
             if st.button(t("Another speaker"), key="speaker-add", icon=":material/person_add:", type="tertiary"):
                 st.session_state[_ADDING] = True
                 st.rerun()
             if chosen is not None and chosen.consent is not None:
                 _consent_actions(page, chosen)
-        if chosen is not None and chosen.consent is not None:
-            page.draw("count.html", text=view.consent_line(t, chosen.consent))
+                page.draw("count.html", text=view.consent_line(t, chosen.consent))
     return chosen
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 from annotation_ui.components.shortcuts import Shortcut, shortcuts
 from annotation_ui.forms import new_form_key
 from annotation_ui.page import Page
+from annotation_ui.pages.noted import draw_notes
 from annotation_ui.reviewing.desk import MOST_CHARACTERS, MOST_REMARKS, Judged, Remark, TaskEnded, TaskLost
 from annotation_ui.views import review as view
 from annotation_ui.views.changes import part_label
@@ -47,9 +48,9 @@ def background(page: Page, known: Background, *, evidence_first: bool = False) -
         "question.html", prompt=shown.prompt, options=shown.options, steps=shown.steps, marked=True,
         accepted=shown.accepted, grader=shown.grader,
     )  # fmt: skip
-    if shown.notes:
+    if shown.marked or shown.notes:
         page.section(t("What each medium contributes, by the author"))
-        page.draw("pairs.html", pairs=shown.notes)
+        draw_notes(page, shown.marked, shown.notes)
     if not evidence_first:
         _rounds(page, shown)
     if shown.changes is not None:

@@ -11,6 +11,8 @@ from annotation_ui.media_links import MediaLinks
 from annotation_ui.people import display_names
 from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.told import Told
+from annotation_ui.views.evidence import Marked, marked_media
+from annotation_ui.views.notes import note_lines, told_lines
 from annotation_ui.views.preview import Block, Option, options, prompt_blocks
 from annotation_ui.words import N_, Words
 from core.question import AnswerKey, Question
@@ -67,6 +69,15 @@ class VerdictLine:
 
 
 @dataclass(frozen=True)
+class Twin:
+    """Another item of the same twin group."""
+
+    name: str
+    state: ItemState
+    state_label: str
+
+
+@dataclass(frozen=True)
 class ItemDetail:
     """The page of one item. Without `key_visible` nothing in it tells the key."""
 
@@ -88,7 +99,9 @@ class ItemDetail:
     key_visible: bool
     revisions: Sequence[RevisionLine]
     rounds: Mapping[int, Sequence[VerdictLine]]
+    marked: Sequence[Marked]
     notes: Sequence[tuple[str, str]]
+    twins: Sequence[Twin]
 
 
 def item_detail(
@@ -125,6 +138,8 @@ def item_detail(
         session, {*(revision.author for revision in all_of_them), *(verdict.decider for verdict in verdicts)}
     )
     question = shown.as_question()
+    notes = shown.notes if visible else {}
+    marked, other_notes = marked_media(notes, question.prompt, links, who.user_id, blobs, t)
     return ItemDetail(
         name=item.name,
         state=item.state,
@@ -162,7 +177,9 @@ def item_detail(
             for revision in all_of_them
         ],
         rounds=_rounds(verdicts, names, now, t) if visible else {},
-        notes=told_lines(shown.notes) if visible else (),
+        marked=marked,
+        notes=note_lines(other_notes, t),
+        twins=_twins(session, item, t),
     )
 
 
@@ -177,6 +194,14 @@ def may_see_key(who: Principal, item: Item, revisions: Sequence[ItemRevision], v
         or any(who.is_author(revision.author) for revision in revisions)
         or any(verdict.by_person and who.is_author(verdict.decider) for verdict in verdicts)
     )
+
+
+def _twins(session: Session, item: Item, t: Words) -> list[Twin]:
+    """The others of its group, by name; what they ask and say stands on their own pages."""
+    if item.twin_group is None:
+        return []
+    query = select(Item).where(Item.twin_group == item.twin_group, Item.id != item.id).order_by(Item.name)
+    return [Twin(one.name, one.state, t(labels.ITEM_STATES[one.state])) for one in session.exec(query)]
 
 
 def _is_to_judge(session: Session, who: Principal, item: Item, now: datetime) -> bool:
@@ -217,31 +242,3 @@ def _rounds(
         )
         rounds.setdefault(verdict.round, []).append(line)
     return rounds
-
-
-# Of the panel's votes: what programs read.
-_UNTOLD = frozenset({"solved_range", "share_ranges", "planned", "families_open", "responses"})
-
-
-def told_lines(values: Mapping[str, object]) -> list[tuple[str, str]]:
-    """What a check or an author noted, in words; what is empty says nothing."""
-    told = [(name.replace("_", " "), _told(value)) for name, value in values.items() if name not in _UNTOLD]
-    return [(name, text) for name, text in told if text]
-
-
-def _told(value: object) -> str:
-    match value:
-        case None:
-            return ""
-        case str():
-            return value
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return f"{value:.4g}"
-        case dict():
-            return "; ".join(f"{name}: {text}" for name, text in told_lines(value))
-        case list():
-            between = "\n" if any(isinstance(one, dict) for one in value) else ", "
-            return between.join(text for one in value if (text := _told(one)))
-    return str(value)

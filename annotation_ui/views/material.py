@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 
 from sqlmodel import Session, col, select
 
@@ -10,7 +11,9 @@ from annotation_ui import labels
 from annotation_ui.media_links import MediaLinks
 from annotation_ui.people import display_names
 from annotation_ui.permissions import Permission, Principal, require
+from annotation_ui.tag_words import TagNames
 from annotation_ui.views.formats import duration, media_facts
+from annotation_ui.views.material_tags import TagLine, tag_lines
 from annotation_ui.views.materials import Card, cards_of
 from annotation_ui.words import Words
 from curation.materials import UnknownMaterial
@@ -43,11 +46,13 @@ class Source:
 
 @dataclass(frozen=True)
 class Line:
-    """A stretch of speech."""
+    """A stretch of speech, which begins `start_s` seconds from the start."""
 
     span: str
     speaker: str
     text: str
+    start_s: float
+    end_s: float
 
 
 @dataclass(frozen=True)
@@ -83,14 +88,21 @@ class MaterialDetail:
     speech: Sequence[Line]
     relatives: Sequence[Card]
     duplicates: Sequence[Card]
+    tags: Sequence[TagLine]
     uses: Sequence[Use]
     changes: Sequence[Change]
 
 
 def material_detail(
-    session: Session, who: Principal, material_id: str, links: MediaLinks, now: datetime, t: Words
+    session: Session,
+    who: Principal,
+    material_id: str,
+    links: MediaLinks,
+    now: datetime,
+    t: Words,
+    names: TagNames = MappingProxyType({}),
 ) -> MaterialDetail:
-    """Everything about one material.
+    """Everything about one material; `names` are the words for tags.
 
     Raises:
         NotAllowed: The person may not see the library.
@@ -104,7 +116,7 @@ def material_detail(
     relatives = session.exec(select(Material).where(family | (col(Material.id) == row.parent_id))).all()
     doubles = session.exec(select(Material).where(col(Material.id).in_(duplicate_group(session, row.id)))).all()
     return MaterialDetail(
-        card=cards_of(session, who, [row], links, t)[0],
+        card=cards_of(session, who, [row], links, t, names)[0],
         sha256=row.sha256,
         version=row.version,
         may_decide=who.may(Permission.CURATE) and row.state != MaterialState.WITHDRAWN,
@@ -115,6 +127,7 @@ def material_detail(
         speech=_speech(session, row.id),
         relatives=cards_of(session, who, [other for other in relatives if other.id != row.id], links, t),
         duplicates=cards_of(session, who, doubles, links, t),
+        tags=tag_lines(session, row.id, names, t),
         uses=_uses(session, row.id, t),
         changes=_changes(session, row.id, now, t),
     )
@@ -163,7 +176,13 @@ def _speech(session: Session, material_id: str) -> list[Line]:
         select(Segment).where(Segment.material_id == material_id).order_by(col(Segment.start_s)).limit(MOST_SEGMENTS)
     )
     return [
-        Line(f"{duration(row.start_s)} – {duration(row.end_s)}", row.speaker or "", row.text or "")
+        Line(
+            f"{duration(row.start_s)} – {duration(row.end_s)}",
+            row.speaker or "",
+            row.text or "",
+            row.start_s,
+            row.end_s,
+        )
         for row in session.exec(query)
     ]
 

@@ -10,6 +10,7 @@ from sqlmodel import Session, select
 
 from annotation_ui import accounts, labels
 from annotation_ui.managing import account_version, get_person
+from annotation_ui.outsiders import SERVICE
 from annotation_ui.people import display_names
 from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.profiles import PersonKind, Profile
@@ -93,14 +94,13 @@ class PersonRow:
 
 @dataclass(frozen=True)
 class PeoplePage:
-    """One page of the list. `by_kind` holds everybody who fits, told apart by kind; `languages` occur in profiles."""
+    """One page of the list. `by_kind` holds everybody who fits, told apart by kind."""
 
     rows: Sequence[PersonRow]
     total: int
     page_count: int
     project_size: int
     by_kind: Sequence[tuple[str, int, WorkWords]]
-    languages: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -148,8 +148,17 @@ def people_page(session: Session, who: Principal, query: PeopleQuery, now: datet
         page_count=page_count,
         project_size=len(everybody),
         by_kind=_by_kind(fitting, work, t),
-        languages=sorted({code for user in everybody for code in Profile.of(user.profile).languages}),
     )
+
+
+def spoken_languages(session: Session, who: Principal) -> list[str]:
+    """Codes of languages that occur in profiles.
+
+    Raises:
+        NotAllowed: The person may not manage people.
+    """
+    require(who, Permission.MANAGE_PEOPLE)
+    return sorted({code for profile in session.exec(select(User.profile)) for code in Profile.of(profile).languages})
 
 
 def person_detail(session: Session, who: Principal, user_id: str, now: datetime, t: Words) -> PersonDetail:
@@ -288,5 +297,5 @@ def _happened(event: Event, names: Mapping[str, str], now: datetime, t: Words) -
     roles = [t(label) for role, label in labels.ROLES.items() if role.value in event.detail.get("roles", ())]
     what = t(HAPPENINGS[event.action], roles=t(", ").join(roles))
     when = t.ago(event.at, now) if now - event.at > timedelta(seconds=1) else t("just now")
-    who = {accounts.COMMAND_LINE: t("Command line"), "setup": t("First link"), "sign-in-service": t("Sign-in service")}
+    who = {accounts.COMMAND_LINE: t("Command line"), "setup": t("First link"), SERVICE: t("Sign-in service")}
     return Happened(who.get(event.actor, names[event.actor]), what, when, t.moment(event.at))

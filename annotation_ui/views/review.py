@@ -9,8 +9,9 @@ from annotation_ui.media_links import MediaLinks
 from annotation_ui.permissions import Principal
 from annotation_ui.reviewing.desk import Finished
 from annotation_ui.views.changes import ChangeLine, change_lines
-from annotation_ui.views.formats import duration
-from annotation_ui.views.item import StepView, VerdictLine, accepted_answers, told_lines
+from annotation_ui.views.evidence import Marked, marked_media
+from annotation_ui.views.item import StepView, VerdictLine, accepted_answers
+from annotation_ui.views.notes import note_lines, told_lines
 from annotation_ui.views.preview import Block, Option, options, part_blocks
 from annotation_ui.words import N_, Words
 from core.content import MediaPart, Modality
@@ -93,6 +94,7 @@ class Revealed:
     accepted: Sequence[str]
     grader: str
     required: str
+    marked: Sequence[Marked]
     notes: Sequence[tuple[str, str]]
     rounds: Mapping[int, Sequence[VerdictLine]]
     changes: Sequence[ChangeLine] | None
@@ -173,6 +175,7 @@ def revealed(background: Background, links: MediaLinks, who: Principal, blobs: B
             when="",
         )
         rounds.setdefault(verdict.round, []).append(line)
+    marked, other_notes = marked_media(background.notes, question.prompt, links, who.user_id, blobs, t)
     return Revealed(
         prompt=part_blocks(question.prompt, links, who.user_id, blobs, t),
         options=options(question, key_visible=True),
@@ -182,7 +185,8 @@ def revealed(background: Background, links: MediaLinks, who: Principal, blobs: B
         accepted=accepted_answers(question.answer),
         grader=question.answer.grader or "",
         required=labels.modality_set(t, question.required),
-        notes=note_lines(background.notes, t),
+        marked=marked,
+        notes=note_lines(other_notes, t),
         rounds=rounds,
         changes=None if background.changes is None else change_lines(background.changes, t),
     )
@@ -263,41 +267,6 @@ def time_left(expires_at: datetime, now: datetime, t: Words) -> str:
     if hours:
         return t("{hours} h {minutes} min", hours=hours, minutes=rest)
     return t("{minutes} min", minutes=rest)
-
-
-def note_lines(notes: Mapping[str, object], t: Words) -> list[tuple[str, str]]:
-    """What the author noted; evidence by medium, its times and boxes in words."""
-    lines: list[tuple[str, str]] = []
-    for name, value in notes.items():
-        if name == "evidence" and isinstance(value, Mapping):
-            lines += [(str(part), evidence_words(one, t)) for part, one in value.items()]
-        else:
-            lines += told_lines({name: value})
-    return [(name, text) for name, text in lines if text]
-
-
-def evidence_words(told_of: object, t: Words) -> str:
-    """Where a medium shows what it contributes: a span of time, a box, and words."""
-    if not isinstance(told_of, Mapping):
-        return "; ".join(text for _, text in told_lines({"": told_of}))
-    left = dict(told_of)
-    start, end = left.pop("start_s", None), left.pop("end_s", None)
-    box = [left.pop(name, None) for name in ("left_px", "top_px", "width_px", "height_px")]
-    note = left.pop("note", None)
-    found: list[str] = []
-    if isinstance(start, int | float) and isinstance(end, int | float):
-        found.append(t("from {start} to {end}", start=duration(start), end=duration(end)))
-    elif isinstance(start, int | float):
-        found.append(t("from {start} on", start=duration(start)))
-    elif isinstance(end, int | float):
-        found.append(t("up to {end}", end=duration(end)))
-    if all(isinstance(one, int | float) for one in box):
-        found.append(
-            t("the box {width} × {height} px at {left}, {top} px", left=box[0], top=box[1], width=box[2], height=box[3])
-        )
-    found += [f"{name}: {text}" for name, text in told_lines(left)]
-    found += [str(note)] if note else []
-    return t("; ").join(found)
 
 
 def _reason(t: Words, code: str) -> str:

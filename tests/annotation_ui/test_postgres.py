@@ -4,11 +4,12 @@ import pytest
 from argon2 import PasswordHasher
 
 from annotation_ui.auth import Auth, SignInLocked, WrongCredentials
+from annotation_ui.finding import MaterialQuery
 from annotation_ui.library import decide_material
 from annotation_ui.media_links import MediaLinks
 from annotation_ui.views.home import coverage, home
 from annotation_ui.views.items import ItemQuery, item_choices, items_page
-from annotation_ui.views.materials import MaterialQuery, facets, materials_page
+from annotation_ui.views.materials import facets, materials_page
 from annotation_ui.words import words_in
 from warehouse.database import Database
 
@@ -27,15 +28,14 @@ def test_the_studio_on_postgresql(studio, seed, clock, postgres_url):
     seeder.picture(2, tags=["door"], origin="reddoor.png")
     seeder.item("钟声", seeder.draft("请看<image_1>?", {"image_1": picture}, "ada", language="zh"))
 
+    def titles(**query):
+        return [card.title for card in materials_page(studio.workspace, who, MaterialQuery(**query), links, EN).cards]
+
+    assert facets(studio.workspace, EN).tags == [("door", "door", 2), ("门", "门", 1)]
+    assert titles(tag="门") == titles(text="red_D") == titles(text="门") == ["red_door.png"]
+    assert sorted(titles(text="DOOR")) == ["red_door.png", "reddoor.png"]
+    assert titles(text="\x00") == titles()
     with database.reading() as session:
-        assert facets(session).tags == [("door", 2), ("门", 1)]
-
-        def titles(**query):
-            return [card.title for card in materials_page(session, who, MaterialQuery(**query), links, EN).cards]
-
-        assert titles(tag="门") == titles(text="d_D") == titles(text="门") == ["red_door.png"]
-        assert sorted(titles(text="DOOR")) == ["red_door.png", "reddoor.png"]
-        assert titles(text="\x00") == titles()
         rows = items_page(session, who, ItemQuery(text="请看", language="zh", mine=True), clock(), EN).rows
         assert [row.name for row in rows] == ["钟声"]
         assert item_choices(session).task_types == ["counting"]

@@ -6,6 +6,7 @@ import pytest
 
 from annotation_ui.views import review as view
 from annotation_ui.views.changes import change_lines, part_label
+from annotation_ui.views.notes import evidence_words, note_lines
 from annotation_ui.words import words_in
 from core.content import MediaPart, MediaRef, TextPart
 from core.question import AnswerKey, Choice, Question, Step
@@ -127,11 +128,11 @@ class TestNotes:
         ],
     )
     def test_times_and_boxes_in_words(self, evidence, words):
-        assert view.evidence_words(evidence, EN) == words
+        assert evidence_words(evidence, EN) == words
 
     def test_by_medium_and_nothing_empty(self):
         notes = {"evidence": {"audio_1": {"start_s": 1}, "image_1": {}}, "source": "own", "odd": None}
-        assert view.note_lines(notes, EN) == [("audio_1", "from 1.0 s on"), ("source", "own")]
+        assert note_lines(notes, EN) == [("audio_1", "from 1.0 s on"), ("source", "own")]
 
 
 class TestReasons:

@@ -11,6 +11,7 @@ from sqlalchemy import event, insert
 from sqlmodel import select
 
 from annotation_ui import library
+from annotation_ui.finding import PAGE_SIZE, MaterialQuery
 from annotation_ui.media_links import MediaLinks
 from annotation_ui.permissions import NotAllowed
 from annotation_ui.views import home as home_view
@@ -19,7 +20,7 @@ from annotation_ui.views.formats import byte_size, duration, source_title
 from annotation_ui.views.item import item_detail
 from annotation_ui.views.items import ItemQuery, item_choices, item_columns, item_rows, items_page
 from annotation_ui.views.material import duplicate_group, material_detail
-from annotation_ui.views.materials import PAGE_SIZE, MaterialQuery, facets, materials_page
+from annotation_ui.views.materials import facets, materials_page
 from annotation_ui.views.preview import condition_for, preview
 from annotation_ui.words import words_in
 from core.content import Modality
@@ -129,14 +130,13 @@ class TestHome:
 
 
 class TestMaterials:
-    def find(self, database, who, links, **query):
-        with database.reading() as session:
-            return materials_page(session, who, MaterialQuery(**query), links, EN)
+    def find(self, studio, who, links, **query):
+        return materials_page(studio.workspace, who, MaterialQuery(**query), links, EN)
 
     def titles(self, *args, **query):
         return sorted(card.title for card in self.find(*args, **query).cards)
 
-    def test_facets_and_search(self, database, seeder, who, links):
+    def test_facets_and_search(self, studio, database, seeder, who, links):
         seeder.picture(
             1,
             origin="https://photos.test/a%20b/red-door.png",
@@ -150,13 +150,12 @@ class TestMaterials:
         sound, _ = seeder.sound(1, origin="bell.wav", licence=None)
         with database.session() as session:
             session.get(Material, sound.id).audio_content = "A bell rings; 钟声响起"
-        with database.reading() as session:
-            offered = facets(session)
-        assert offered.modalities == [(Modality.IMAGE, 2), (Modality.AUDIO, 1)]
-        assert offered.states == [(MaterialState.KEPT, 2), (MaterialState.DROPPED, 1)]
-        assert sorted(offered.licences) == [("CC-BY-4.0", 1), ("CC0-1.0", 1)]
-        assert offered.tags == [("door", 2), ("门", 1)]
-        args = (database, who, links)
+        offered = facets(studio.workspace, EN)
+        assert offered.modalities == [("image", "Image", 2), ("audio", "Audio", 1)]
+        assert offered.states == [("kept", "Kept", 2), ("dropped", "Dropped", 1)]
+        assert sorted(offered.licences) == [("CC-BY-4.0", "CC-BY-4.0", 1), ("CC0-1.0", "CC0-1.0", 1)]
+        assert offered.tags == [("door", "door", 2), ("门", "门", 1)]
+        args = (studio, who, links)
         assert self.titles(*args) == ["bell.wav", "blue door.png", "red-door.png"]
         assert self.titles(*args, modality=Modality.AUDIO) == ["bell.wav"]
         assert self.titles(*args, state=MaterialState.DROPPED) == ["blue door.png"]
@@ -171,11 +170,11 @@ class TestMaterials:
         assert self.titles(*args, modality=Modality.IMAGE, tag="door", text="blue") == ["blue door.png"]
 
     @pytest.mark.parametrize("text", ["%", "_", "'; DROP TABLE material; --", '"', "\\", "a\x00b"])
-    def test_signs_of_sql_are_only_text(self, database, seeder, who, links, text):
+    def test_signs_of_sql_are_only_text(self, studio, database, seeder, who, links, text):
         seeder.picture(1, origin="plain.png")
-        assert self.titles(database, who, links, text=text) == []
+        assert self.titles(studio, who, links, text=text) == []
 
-    def test_a_card_tells_what_matters(self, database, seeder, who, links):
+    def test_a_card_tells_what_matters(self, studio, database, seeder, who, links):
         row, _ = seeder.picture(1, state=MaterialState.DROPPED, drop_reason="blurred", tags=["a"])
         other, _ = seeder.picture(2)
         with database.session() as session:
@@ -183,7 +182,7 @@ class TestMaterials:
             session.add(
                 DuplicateLink(first_id=first, second_id=second, method="phash@1", distance=2, run_id=seeder.run_id)
             )
-        (card,) = self.find(database, who, links, state=MaterialState.DROPPED).cards
+        (card,) = self.find(studio, who, links, state=MaterialState.DROPPED).cards
         assert (card.state_label, card.modality_label, card.licence, card.tags) == (
             "Dropped",
             "Image",
@@ -195,7 +194,7 @@ class TestMaterials:
         assert links.grant(card.picture_url.rpartition("/")[2]).variant == "small"
         assert links.grant(card.media_url.rpartition("/")[2]).user_id == who.user_id
 
-    def test_pages_read_their_own_rows_only(self, database, seeder, who, links):
+    def test_pages_read_their_own_rows_only(self, studio, database, seeder, who, links):
         row, _ = seeder.picture(1)
         copies = 10_000
         with database.session() as session:
@@ -204,14 +203,14 @@ class TestMaterials:
         read, statements = [], []
         event.listen(Material, "load", lambda *_: read.append(1))
         event.listen(database.engine, "before_cursor_execute", lambda *args: statements.append(args[2]))
-        found = self.find(database, who, links, page=200)
+        found = self.find(studio, who, links, page=200)
         assert (found.total, found.page_count, found.page) == (copies + 1, 417, 200)
         assert len(found.cards) == len(read) == PAGE_SIZE
-        assert len([one for one in statements if one.startswith("SELECT")]) <= 6
-        assert self.find(database, who, links, page=9999).page == 417
-        assert self.find(database, who, links, page=-3).page == 1
+        assert len([one for one in statements if one.startswith("SELECT")]) <= 8
+        assert self.find(studio, who, links, page=9999).page == 417
+        assert self.find(studio, who, links, page=-3).page == 1
 
-    def test_one_material_with_everything_known(self, database, seeder, who, links, pair, people):
+    def test_one_material_with_everything_known(self, studio, database, seeder, who, links, pair, people):
         film, _ = seeder.film(1)
         sound, _ = seeder.sound(5, parent=film.id)
         picture, _ = pair["image_1"]
@@ -242,7 +241,7 @@ class TestMaterials:
         assert ("Sample rate", "16 kHz") in of_sound.facts
         assert of_picture.sources[0].licence == "CC-BY-4.0"
 
-    def test_look_alikes_are_the_whole_connected_group(self, database, seeder):
+    def test_look_alikes_are_the_whole_connected_group(self, studio, database, seeder):
         ids = [seeder.picture(number)[0].id for number in range(5)]
         with database.session() as session:
             for one, other in ((0, 1), (1, 2), (3, 4)):
@@ -256,9 +255,9 @@ class TestMaterials:
             assert duplicate_group(session, ids[0]) == [ids[1], ids[2]]
             assert duplicate_group(session, ids[3]) == [ids[4]]
 
-    def test_who_may_not_see_the_library_gets_nothing(self, database, principal_of, links):
+    def test_who_may_not_see_the_library_gets_nothing(self, studio, database, principal_of, links):
         with pytest.raises(NotAllowed):
-            self.find(database, principal_of(Role.PARTICIPANT), links)
+            self.find(studio, principal_of(Role.PARTICIPANT), links)
 
 
 class TestDeciding:

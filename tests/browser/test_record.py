@@ -108,10 +108,15 @@ def settle(tab):
     expect(tab.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
 
 
+def begin(tab, key, until):
+    expect(tab.locator(".ip-rec-main")).to_be_enabled()
+    tab.keyboard.press(key)
+    expect(tab.locator(".ip-rec-clock")).to_contain_text(until)
+
+
 def take(tab, key):
     """A take of three seconds; the hash that the page tells."""
-    tab.keyboard.press(key)
-    expect(tab.locator(".ip-rec-clock")).to_contain_text("0:03")
+    begin(tab, key, "0:03")
     tab.keyboard.press(key)
     expect(tab.locator(".ip-rec-good")).to_be_visible()
     return tab.locator(".ip-rec-told .ip-mono").inner_text()
@@ -172,8 +177,7 @@ def test_what_was_told_as_saved_outlives_a_kill_and_what_was_not_is_not_told(lis
     expect(tab.locator(".ip-script")).to_have_text(SCRIPTS[2][1])
 
     tab.route("**/recordings?*", lambda route: route.abort())
-    tab.keyboard.press("r")
-    expect(tab.locator(".ip-rec-clock")).to_contain_text("0:03")
+    begin(tab, "r", "0:03")
     tab.keyboard.press("r")
     expect(tab.locator(".ip-rec-bad")).to_contain_text("Not saved yet")
     expect(tab.locator(".ip-rec-good")).to_have_count(0)
@@ -208,8 +212,7 @@ def test_a_chinese_script_in_chinese(listening, desk):
     expect(tab.get_by_text("已弃用")).to_be_visible()
     assert stored(desk)[0][0].accepted is False
 
-    tab.keyboard.press("r")
-    expect(tab.locator(".ip-rec-clock")).to_contain_text("0:01")
+    begin(tab, "r", "0:01")
     with tab.expect_response("**/recordings?*") as answer:  # who leaves while recording loses nothing
         tab.get_by_test_id("stSidebarNavLink").filter(has_text="录音条目").click()
     left = answer.value.json()["sha256"]

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Any
 
 import streamlit as st
@@ -10,25 +9,24 @@ import streamlit as st
 _FILES = files(__package__)
 # One module in several files: nothing is imported in the browser, so that no build step is needed.
 _SCRIPTS = ("dom.js", "content.js", "saving.js", "compare.js", "task_type.js", "answers.js", "media.js", "editor.js")
-_EVIDENCE = "evidence"
+_EVIDENCE = ("evidence_tools.js", "evidence_time.js", "evidence_box.js", "evidence.js")
 
 
 def _text(name: str) -> str:
-    file: Traversable = _FILES.joinpath(name)
-    return file.read_text(encoding="utf-8") if file.is_file() else ""
+    return _FILES.joinpath(name).read_text(encoding="utf-8")
 
 
 def _script() -> str:
-    """All scripts; that of the evidence is closed in itself, so that its helpers and ours may share names."""
-    own = _text(f"{_EVIDENCE}.js")
-    evidence = f"const mountEvidence = (() => {{\n{own}\nreturn mountEvidence;\n}})();\n" if own else ""
+    """All scripts; those of the evidence are closed in themselves, so that their helpers and ours may share names."""
+    own = "\n".join(map(_text, _EVIDENCE))
+    evidence = f"const mountEvidence = (() => {{\n{own}\nreturn mountEvidence;\n}})();\n"
     return evidence + "\n".join(map(_text, _SCRIPTS))
 
 
 # Not in a shadow tree: from there Streamlit would take letters that are typed for its own shortcuts.
 _mount = st.components.v2.component(
     "interplay_question_editor",
-    css=_text("editor.css") + _text(f"{_EVIDENCE}.css"),
+    css=_text("editor.css") + _text("evidence.css"),
     js=_script(),
     isolate_styles=False,
 )

@@ -38,6 +38,7 @@ class PromptField {
     if (wanted && wanted in content.media) {
       content.media = { ...content.media, [wanted]: material.material_id };
       // What was shown in the old one is not true of the new one.
+      this.dropped = wanted in content.evidence ? wanted : undefined;
       content.evidence = Object.fromEntries(Object.entries(content.evidence).filter(([place]) => place !== wanted));
     } else {
       const name = wanted ?? this._free(material.modality);
@@ -97,8 +98,10 @@ class PromptField {
     wanted.forEach((figure, at) => this.strip.children[at] !== figure && this.strip.insertBefore(figure, this.strip.children[at] ?? null));
     while (this.strip.children.length > wanted.length) this.strip.lastChild.remove();
     if (!places.length) this.strip.append(make("p", { class: "qe-quiet" }, say("media_hint")));
-    this.swapNote.hidden = !(this.swap in content.media);
-    if (!this.swapNote.hidden) this.swapNote.replaceChildren(say("swap_hint", { place: this.swap }), " ", button(say("cancel"), () => ((this.swap = undefined), this.draw())));
+    const isSwapping = this.swap in content.media;
+    this.swapNote.hidden = !isSwapping && !(this.dropped in content.media);
+    if (isSwapping) this.swapNote.replaceChildren(say("swap_hint", { place: this.swap }), " ", button(say("cancel"), () => ((this.swap = undefined), this.draw())));
+    else if (!this.swapNote.hidden) this.swapNote.replaceChildren(say("ev_dropped", { place: this.dropped }), " ", iconButton("×", say("close"), () => ((this.dropped = undefined), this.draw())));
   }
 
   _figure(place, isPlaced) {
@@ -161,12 +164,11 @@ class SensesField {
 
   showEvidence() {
     const { content, data, materials } = this.editor;
-    if (typeof mountEvidence !== "function") return;
     const media = Object.entries(content.media).flatMap(([placeholder, id]) => {
       const known = materials.get(id);
       if (!known) return [];
-      const { label, media_url, picture_url, duration_s, width_px, height_px } = known;
-      return [{ placeholder, modality: modalityOf(placeholder), label, url: media_url, picture_url, duration_s, width_px, height_px }];
+      const { material_id, label, media_url, picture_url, duration_s, width_px, height_px } = known;
+      return [{ placeholder, modality: modalityOf(placeholder), material_id, label, url: media_url, picture_url, duration_s, width_px, height_px }];
     });
     const onChange = (placeholder, value) => {
       const others = Object.entries(content.evidence).filter(([place]) => place !== placeholder);
