@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from sqlmodel import Session, col, select
 
 from core.content import MediaRef, Modality, parse_prompt
-from core.errors import InterplayError, UnknownName
+from core.errors import InterplayError, UnknownName, in_words
 from core.question import POINTS_TOTAL, AnswerKey, Choice, Question, QuestionKind, Step, choice_label
 from core.taxonomy import load_taxonomy
 from evaluation.graders import GRADERS
@@ -371,5 +371,5 @@ def _problem(error: ValidationError) -> str:
         return f"field {where!r} is missing; add it"
     if first["type"] in {"string_pattern_mismatch", "string_too_long"} and where in _MENDS:
         return f"{where} {first['input']!r} cannot be used; {_MENDS[where]}"
-    message = first["msg"].removeprefix("Value error, ")
+    message = in_words(first)
     return f"{where}: {message}" if where else message

@@ -31,7 +31,8 @@ from evaluation.report.build import build_report
 from evaluation.report.items import ItemFacts, clusters_of
 from evaluation.report.page import page, write_report
 from warehouse.analytics import analysis
-from warehouse.facts import FACT_KINDS, FactStore
+from warehouse.fact_kinds import FACT_KINDS
+from warehouse.facts import FactStore
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SHOWN = {

@@ -65,7 +65,7 @@ class Registry(Generic[T]):
             return self._entries[name]
         known = self._all()
         if name not in known:
-            raise UnknownName(self.kind, name, known)
+            raise UnknownName(self.kind.replace("_", " ").removesuffix("s"), name, known)
         return known[name]
 
     def _all(self) -> dict[str, Entry[T]]:

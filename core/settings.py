@@ -90,6 +90,7 @@ class Settings(BaseSettings):
         text_model: sentence-transformers' name of a model (fetched from the hub), or a folder that holds one.
         languages: What is spoken or written in other languages than these (primary subtags) is dropped; () takes all.
         allowed_licences: Licences that a release may publish beside those known as open.
+        filter_thresholds: Table of limits at which the filters of the library drop, where they are not the usual ones.
         models: Tables `[models.NAME]` that evaluation reads: provider, family, arguments, generate.
         studio_url: Where people reach the studio, as their browsers show it; needed behind a proxy and for `oidc`.
         oidc: A sign-in service beside the local accounts.
@@ -112,6 +113,7 @@ class Settings(BaseSettings):
     text_model: str = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
     languages: tuple[Annotated[str, Field(pattern="^[a-z]{2,3}$")], ...] = ()
     allowed_licences: tuple[str, ...] = ()
+    filter_thresholds: dict[str, float] = {}
     models: dict[str, dict[str, Any]] = {}
     studio_url: str | None = None
     oidc: Oidc | None = None
@@ -243,6 +245,21 @@ def _read_settings(file: Path) -> Settings:
         raise BadSettings(f"{file} is not valid TOML: {error}; correct that line") from error
     except ValidationError as error:
         problem = first_problem(error, Settings.model_fields, "setting")
-        raise BadSettings(f"{file} (or INTERPLAY_ variables): {problem}") from error
+        variables = [f"INTERPLAY_{str(one['loc'][0]).upper()}" for one in error.errors() if one["loc"]]
+        place = next((name for name in variables if name in os.environ), file)
+        raise BadSettings(f"{place}: {problem}") from error
     except SettingsError as error:
-        raise BadSettings(f"an INTERPLAY_ variable is not valid JSON: {error}; correct it or unset it") from error
+        raise BadSettings(_variable_problem(error)) from error
+
+
+def _variable_problem(error: SettingsError) -> str:
+    """Which variable holds a list or a table that cannot be read; pydantic-settings names the field alone."""
+    held = {name: os.environ.get(f"INTERPLAY_{name.upper()}") for name in Settings.model_fields}
+    for name, text in held.items():
+        if text is None or f'"{name}"' not in str(error):
+            continue
+        return (
+            f'INTERPLAY_{name.upper()} is {text!r:.80}, which is not valid JSON; write a list as \'["zh", "en"]\', '
+            'a table as \'{"name": "value"}\', or unset it'
+        )
+    return f"an INTERPLAY_ variable is not valid JSON: {error}; correct it or unset it"

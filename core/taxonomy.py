@@ -127,7 +127,7 @@ class Taxonomy(Frozen):
         """
         found = self._task_types_by_key.get(_key(name))
         if found is None:
-            raise UnknownName("task type", name, _names_like(name, self.task_types))
+            raise UnknownName("task type", name, _names_like(name, self.task_types), "interplay item types")
         return found
 
     def group(self, name: str) -> Named:

@@ -83,6 +83,7 @@ def parse_url(url: str) -> httpx.URL:
     short = repr(url if len(url) <= MOST_URL_CHARACTERS else f"{url[:80]}...")
     try:
         parsed = httpx.URL(url).copy_with(fragment=None)
+        parsed.host  # noqa: B018 - read by everyone who gets the URL: Punycode that says nothing fails here
     except (httpx.InvalidURL, ValueError) as error:
         raise BadUrl(f"{short}: no valid URL ({error!r}); correct it") from error
     if len(str(parsed)) > MOST_URL_CHARACTERS:

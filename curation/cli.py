@@ -1,7 +1,7 @@
 """`interplay material`: bring media into the library and look at it."""
 
-import getpass
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,15 +10,16 @@ from sqlmodel import Session, col, select
 
 from core.content import Modality
 from core.settings import PROJECT_FILE, Project
-from curation.addresses import is_url
+from curation.addresses import BadUrl, is_url
 from curation.dedupe.link import duplicate_groups
 from curation.dedupe.look import look_command
 from curation.dedupe.match import told
 from curation.embedding.cli import embed_command, relate_command
-from curation.entries import Claims, Link, Wanted, gather, origin_of
+from curation.entries import RENAME, Claims, Entry, Link, Rejected, Wanted, gather, is_undecodable, origin_of
 from curation.filters.cli import judge_command
 from curation.filters.verdict import CLASS_OF_REASON
 from curation.ingest import IngestReport, ingest
+from curation.manifest import ENDINGS as MANIFEST_ENDINGS
 from curation.manifest import read_manifest
 from curation.materials import (
     HANDLE,
@@ -41,8 +42,11 @@ from curation.speech.cli import (
 from curation.tagging.cli import tag_command, tag_set_command, tags_command, vocabulary_command
 from curation.tagging.tags import tags_of, texts_of
 from curation.tagging.vocabulary import FILE as VOCABULARY
+from curation.tagging.vocabulary import load_vocabulary
 from warehouse import events
-from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.command_line import ByOption, DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.people import actor_named
+from warehouse.release.licences import checked_licence, forbids_commerce
 from warehouse.tables import DuplicateLink, Material, MaterialSource, MaterialState
 from warehouse.workspace import open_workspace
 
@@ -84,21 +88,25 @@ def ingest_command(
     """
     claims = Claims(source=source, licence=licence, author=author)
     with open_workspace(project) as workspace:
-        links = [Link.parse(word, claims) for word in paths or [] if is_url(word)]
-        places = [Path(word) for word in paths or [] if not is_url(word)]
+        checked_licence(licence, workspace.project.settings.allowed_licences)
+        links, places, refused = _sorted_out(paths or [], claims)
         entries, rejected = gather(places, claims, _own_places(workspace.project))
+        rejected += refused
         wanted: dict[str, Wanted] = {entry.origin: entry for entry in entries}
         wanted |= {link.origin: link for link in links}
         if manifest is not None:
             listed, not_there = read_manifest(manifest)
-            wanted |= {one.origin: one.filled_from(claims) for one in listed}
+            filled = [one.filled_from(claims) for one in listed]
+            wanted |= {one.origin: one for one in _in_our_words(filled, workspace.project)}
             rejected += not_there
         called_with = {
             "paths": [*map(origin_of, places), *(link.origin for link in links)],
             "manifest": origin_of(manifest) if manifest else None,
         }
         report = ingest(workspace, list(wanted.values()), rejected, called_with, dry_run, again)
-    show(_ingest_document(report, dry_run), _ingest_lines(report, dry_run), as_json)
+    remarks = _remarks([one for origin, one in wanted.items() if origin in {taken.origin for taken in report.taken}])
+    document = _ingest_document(report, dry_run) | {"remarks": remarks}
+    show(document, [*(f"remark: {one}" for one in remarks), *_ingest_lines(report, dry_run)], as_json)
     if not report.taken and not report.to_fetch:
         raise typer.Exit(NOTHING_TAKEN)
 
@@ -136,24 +144,25 @@ def show_command(material: MaterialArgument, as_json: JsonOption = False, projec
 @app.command("overrule")
 def overrule_command(
     material: MaterialArgument,
-    keep: Annotated[bool | None, typer.Option("--keep/--drop", help="What it shall be.")] = None,
+    by: ByOption,
+    keep: Annotated[bool, typer.Option("--keep", help="It shall be kept.")] = False,
+    drop: Annotated[bool, typer.Option("--drop", help="It shall be dropped.")] = False,
     reason: Annotated[str, typer.Option(help="Why, in words; it is kept with the change.")] = "",
     version: Annotated[
         int | None, typer.Option(help="Only if the material still has this version (see 'show').")
     ] = None,
-    by: Annotated[str | None, typer.Option(help="Who decides; else the name you are logged in with.")] = None,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Keep a material that a filter dropped, or drop one that was kept.
 
-    Example: interplay material overrule 4f6b2c --keep --reason "The dark is the point of this picture."
+    Example: interplay material overrule 4f6b2c --keep --reason "The dark is the point of this picture." --by mei
     """
-    if keep is None:
-        raise typer.BadParameter("say --keep or --drop")
+    if keep == drop:
+        raise typer.BadParameter("say --keep or --drop, one of the two")
     with open_workspace(project) as workspace, workspace.database.session() as session:
         found = find_material(session, material)
-        ruling = Overrule(keep, reason, by or getpass.getuser())
+        ruling = Overrule(keep, reason, actor_named(workspace.database, by))
         changed = overrule(session, found.id, found.version if version is None else version, ruling)
         document = _material_document(changed)
     show(document, [f"{changed.sha256[:HANDLE]} is {changed.state.value} now (version {changed.version})"], as_json)
@@ -200,11 +209,57 @@ app.command("tags")(tags_command)
 app.command("vocabulary")(vocabulary_command)
 
 
+def _remarks(taken: list[Wanted]) -> list[str]:
+    """What hinders nothing now, and may later."""
+    remarks = []
+    bound = Counter(one.claims.licence for one in taken if one.claims.licence and forbids_commerce(one.claims.licence))
+    for licence, count in sorted(bound.items(), key=str):
+        remarks.append(
+            f"{licence} ({count} files) forbids commercial use: a release that shows them forbids it too, and whoever "
+            "publishes or uses it commercially cannot take it"
+        )
+    named = [one.origin for one in taken if isinstance(one, Entry) and is_undecodable(one.path)]
+    if named:
+        remarks.append(f"names of {len(named)} files are not in UTF-8, as {named[0]}, and are kept so; {RENAME} first")
+    return remarks
+
+
+def _sorted_out(words: list[str], claims: Claims) -> tuple[list[Link], list[Path], list[Rejected]]:
+    """URLs, paths, and what is neither; one that cannot be taken stops no other."""
+    links: list[Link] = []
+    places: list[Path] = []
+    refused: list[Rejected] = []
+    for word in words:
+        if not is_url(word):
+            path = Path(word)
+            if path.suffix.lower() in MANIFEST_ENDINGS and path.is_file():
+                told = "a list and no medium; if it says where media are from, give it as --manifest"
+                refused.append(Rejected(origin_of(path), "manifest", told))
+            else:
+                places.append(path)
+            continue
+        try:
+            links.append(Link.parse(word, claims))
+        except BadUrl as error:
+            refused.append(Rejected(origin_of(Path(word)), error.reason, str(error)))
+    return links, places, refused
+
+
 def _own_places(project: Project) -> set[Path]:
     """The project's own files and local stores, which are no materials."""
     names = (PROJECT_FILE, "interplay.db", "interplay.db-wal", "interplay.db-shm", "journal", "cache", "studio.key")
     places = [project.root / name for name in (*names, VOCABULARY)] + [Path(project.blobs_url), Path(project.facts_url)]
     return {place.resolve() for place in places}
+
+
+def _in_our_words(listed: list[Wanted], project: Project) -> list[Wanted]:
+    """With the vocabulary's ids in place of its names in the tags that a manifest gives."""
+    if not any(one.claims.tags for one in listed):
+        return listed
+    vocabulary = load_vocabulary(project.root)
+    named = {tag: str(vocabulary.meant(tag)) for one in listed for tag in one.claims.tags}
+    named_by = [tuple(named[tag] for tag in one.claims.tags) for one in listed]
+    return [replace(one, claims=replace(one.claims, tags=tags)) for one, tags in zip(listed, named_by, strict=True)]
 
 
 def _ingest_document(report: IngestReport, dry_run: bool) -> dict[str, Any]:
@@ -223,6 +278,12 @@ def _ingest_lines(report: IngestReport, dry_run: bool) -> list[str]:
     lines += [f"would fetch: {url}" for url in report.to_fetch]
     dropped = [one for one in report.taken if one.is_new and one.state == MaterialState.DROPPED]
     lines += [f"dropped: {one.origin}: {one.drop_reason}: {one.drop_measure}" for one in dropped]
+    for one in report.taken:
+        if one.judged_again:
+            told = f"dropped: {one.origin}: {one.drop_reason}" if one.drop_reason else f"kept again: {one.origin}"
+            lines.append(f"{told}; judged again with what is said of it now")
+        elif not one.is_new and one.drop_reason and not dry_run:
+            lines.append(f"known, and still dropped: {one.origin}: {one.drop_reason}: {one.drop_measure}")
     counts = report.counts
     why_dropped = _tally(str(one.drop_reason) for one in dropped)
     why_failed = _tally(one.reason for one in report.rejected)

@@ -1,12 +1,12 @@
-"""Several URLs fetched at once, politely: a host is asked for few of them at a time."""
+"""Several URLs fetched at once, politely: a host is asked for few of them at a time, and a slow one holds up none."""
 
 import fcntl
 import os
 import shutil
 import tempfile
 import threading
-from collections import defaultdict
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import chain, zip_longest
@@ -20,7 +20,7 @@ from curation.entries import Entry, Link, Rejected, printable
 from curation.fetch import FetchLimits, fetch
 from curation.workbench import StoreRefused
 
-AT_ONCE = 8
+AT_ONCE = 16
 AT_ONCE_A_HOST = 2
 
 Fetched = Entry | Rejected | StoreRefused
@@ -57,25 +57,64 @@ def fetch_links(
 ) -> Generator[tuple[Link, Outcome[Fetched]]]:
     """Fetch into a folder; gives each link with its file, or why there is none, as they end.
 
-    At most `AT_ONCE_A_HOST` of one host at a time; hosts take turns, so that a slow one holds up none.
+    At most `AT_ONCE_A_HOST` of one host at a time. What must wait for its host takes no place from others.
     """
-    by_host: dict[str | None, list[Link]] = defaultdict(list)
+    turns = _Turns(links)
+    work = partial(_fetch_next, folder=folder, limits=limits, allowed_hosts=allowed_hosts, turns=turns)
+    places = range(len(links))
+    for place, outcome in map_units(work, places, backend="threads", workers=min(AT_ONCE, len(links))):
+        yield turns.given[place], outcome
+
+
+def in_turn(links: Iterable[Link]) -> list[Link]:
+    """The links in an order in which hosts take turns: one of each, the next of each, and so on."""
+    by_host = _by_host(links).values()
+    return [link for link in chain.from_iterable(zip_longest(*by_host)) if link is not None]
+
+
+class _Turns:
+    """What waits to be fetched, given out to threads; `given` are the links by the place that asked for one."""
+
+    def __init__(self, links: Iterable[Link]) -> None:
+        self.given: dict[int, Link] = {}
+        self._waiting = _by_host(links)
+        self._running: Counter[str] = Counter()
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def next(self, place: int) -> Iterator[Link]:
+        """A link whose host has few others running: of the host that has waited longest."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._next_host() is not None)
+            host = self._next_host()
+            assert host is not None
+            links = self._waiting.pop(host)
+            link = self.given[place] = links.popleft()
+            if links:
+                self._waiting[host] = links  # behind all others
+            self._running[host] += 1
+        try:
+            yield link
+        finally:
+            with self._changed:
+                self._running[host] -= 1
+                self._changed.notify()
+
+    def _next_host(self) -> str | None:
+        return next((host for host in self._waiting if self._running[host] < AT_ONCE_A_HOST), None)
+
+
+def _by_host(links: Iterable[Link]) -> dict[str, deque[Link]]:
+    found: dict[str, deque[Link]] = defaultdict(deque)
     for link in links:
-        by_host[host_of(link.url)].append(link)
-    turns = {host: threading.Semaphore(AT_ONCE_A_HOST) for host in by_host}
-    in_turn = [link for link in chain.from_iterable(zip_longest(*by_host.values())) if link is not None]
-    work = partial(_fetch_link, folder=folder, limits=limits, allowed_hosts=allowed_hosts, turns=turns)
-    yield from map_units(work, in_turn, backend="threads", workers=min(AT_ONCE, len(links)))
+        found[str(host_of(link.url)).rstrip(".")].append(link)
+    return found
 
 
-def _fetch_link(
-    link: Link,
-    folder: Path,
-    limits: FetchLimits,
-    allowed_hosts: Collection[str],
-    turns: Mapping[str | None, threading.Semaphore],
+def _fetch_next(
+    place: int, folder: Path, limits: FetchLimits, allowed_hosts: Collection[str], turns: _Turns
 ) -> Fetched:
-    with turns[host_of(link.url)]:
+    with turns.next(place) as link:
         try:
             path = fetch(link.url, folder, limits, allowed_hosts=allowed_hosts)
         except (FetchError, TooLarge) as error:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
@@ -14,6 +15,8 @@ from curation.addresses import parse_url
 MOST_NAME_BYTES = 2000
 """An entry of an index of PostgreSQL holds 2,704 bytes, and a path can have 4,096."""
 HEAD, TAIL = 400, 200
+RENAME = "rename such files with 'convmv -f GBK -t UTF-8 --notest -r FOLDER'"
+_LIKE_HOST = re.compile(r"(www\.|([a-z0-9-]+\.)+[a-z]{2,}/)", re.IGNORECASE)
 
 
 class MissingPath(InterplayError):
@@ -24,7 +27,8 @@ class MissingPath(InterplayError):
 class Claims:
     """What people say of a file: where it is from, who made it, what is in it.
 
-    `caption` describes the file itself, `audio_content` what is heard in it (of a video, in its sound).
+    `caption` describes the file itself, `audio_content` what is heard in it (of a video, in its sound). `sound_of` is
+    the origin of the film that a sound belongs to, `offset_s` when it begins on the film's clock, 0 when not said.
     """
 
     source: str | None = None
@@ -35,6 +39,8 @@ class Claims:
     caption: str | None = None
     audio_content: str | None = None
     audio_type: str | None = None
+    sound_of: str | None = None
+    offset_s: float | None = None
 
     def filled_from(self, other: Self) -> Self:
         """These claims, and where they are silent the other ones."""
@@ -116,6 +122,11 @@ def gather(
     return list(entries.values()), rejected
 
 
+def is_undecodable(path: Path) -> bool:
+    """Whether a file's name is in another encoding than UTF-8, so that the library shows it with escapes."""
+    return any("\udc80" <= letter <= "\udcff" for letter in str(path))
+
+
 def leads_out(path: Path, root: Path) -> bool:
     """Whether a path ends, all symbolic links followed, outside a folder (itself resolved)."""
     return not _real(path).is_relative_to(root)
@@ -142,7 +153,10 @@ def _real(path: Path) -> Path:
 def _check_there(path: Path) -> None:
     # Path.exists raises for a name that is too long for any file.
     if not os.path.exists(path):  # noqa: PTH110
-        raise MissingPath(f"{printable(str(path))} does not exist; check the spelling, or the folder you are in")
+        mend = "check the spelling, or the folder you are in"
+        if _LIKE_HOST.match(str(path)):
+            mend = f"for a URL write https://{printable(str(path))}; else {mend}"
+        raise MissingPath(f"{printable(str(path))} does not exist; {mend}")
 
 
 def _walk(folder: Path, own_places: Collection[Path]) -> Iterator[Path | Rejected]:

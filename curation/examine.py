@@ -1,8 +1,9 @@
 """What is done with one untrusted file, in a worker process: decode, strip, take apart, look, judge."""
 
-import io
+import errno
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,21 +13,22 @@ from av.video.frame import VideoFrame
 from PIL import Image
 
 from core.content import MediaRef, Modality
-from core.media.audio import Recorder, strip_container
+from core.media.audio import Recorder, is_stripped, strip_container_into
 from core.media.container import ffmpeg_errors
-from core.media.errors import MediaError
-from core.media.formats import FLAC, recognise
-from core.media.image import strip_image
+from core.media.errors import MediaError, TooLarge
+from core.media.image import strip_image_into
 from core.media.limits import MediaLimits
 from core.media.probe import Decoding, MediaProbe, Shown, probe
-from core.media.segments import without_metadata
-from core.media.source import read_source, source_name
-from core.media.video import demux, shown_at_rate
+from core.media.source import source_name
+from core.media.video import demux_into, shown_at_rate
 from curation.dedupe.looks import AUDIO_RATE_HZ, audio_looks, image_looks, video_looks
 from curation.dedupe.renditions import FILM_HZ
 from curation.filters.catalogue import Judgement, judge
 from curation.filters.thresholds import Thresholds
 from curation.filters.views import FRAMES_HZ, Hearing, Watching, see, small_grey
+
+WORKING_COPY, SOUND = "working copy", "sound"
+"""Names of the files that are made, which error texts say."""
 
 
 @dataclass(frozen=True)
@@ -44,53 +46,77 @@ class Examined:
 class Examination:
     """A file examined: its working copy, and for a video its sound, which starts `offset_s` after the picture.
 
-    `copies` are the bytes that the references name.
+    `copies` are files with the bytes that the references name; a file that needs no change is its own working copy.
     """
 
     main: Examined
     sound: Examined | None = None
     offset_s: float = 0.0
-    copies: tuple[bytes, ...] = field(default=(), repr=False)
+    copies: tuple[Path, ...] = ()
+
+    @property
+    def named_copies(self) -> Iterator[tuple[Path, str]]:
+        """The copies, each with the sha256 of its bytes."""
+        refs = [one.ref.sha256 for one in (self.main, self.sound) if one is not None]
+        return zip(self.copies, refs, strict=True)
 
 
-def examine(path: Path, limits: MediaLimits, thresholds: Thresholds) -> Examination:
+def examine(path: Path, folder: Path, limits: MediaLimits, thresholds: Thresholds) -> Examination:
     """Decode a file in full and make its working copies, which are decoded in full too where they are other bytes.
+
+    Args:
+        path: The file.
+        folder: An empty folder, for the working copies.
+        limits: Bounds, for the working copies too.
+        thresholds: Of the filters.
 
     Raises:
         MediaError: The file cannot be taken; the class says why.
+        OSError: The file cannot be read, or the folder cannot be written.
     """
-    bare = _bare(path, limits)
-    if bare is not None:
-        seen = _seen(bare, limits, thresholds, path)
-        return Examination(_examined(seen, seen.found), copies=(bare,))
+    if _is_bare(path, limits):
+        seen = _seen(path, limits, thresholds)
+        return Examination(_examined(seen, seen.found), copies=(path,))
     received = probe(path, limits)
     if received.modality == Modality.VIDEO:
-        return _take_apart(path, received, limits, thresholds)
-    is_image = received.modality == Modality.IMAGE
-    copy = strip_image(path.read_bytes(), limits) if is_image else strip_container(path, limits)
+        return _take_apart(path, folder, received, limits, thresholds)
+    copy = folder / WORKING_COPY
+    with _bounded(path, limits), copy.open("w+b") as target:
+        strip = strip_image_into if received.modality == Modality.IMAGE else strip_container_into
+        strip(target, path, limits)
     return Examination(_examined(_seen(copy, limits, thresholds), received), copies=(copy,))
 
 
-def _bare(path: Path, limits: MediaLimits) -> bytes | None:
-    """The bytes of a file that is its own working copy, as far as that is told without decoding it."""
+def _is_bare(path: Path, limits: MediaLimits) -> bool:
+    """Whether the file is its own working copy, as far as that is told without decoding it."""
     try:
-        data = read_source(path, limits)
-        found = recognise(io.BytesIO(data), str(path))
-        cut = without_metadata(data, found)
-        if cut == data and found == FLAC:  # the end of its last frame is not found by its segments
-            cut = strip_container(data, limits)
-    except (MediaError, ValueError):
-        return None  # decoding says what is wrong with it
-    return data if cut == data else None
+        return is_stripped(path, limits)
+    except MediaError:
+        return False  # decoding says what is wrong with it
 
 
-def _take_apart(path: Path, received: MediaProbe, limits: MediaLimits, thresholds: Thresholds) -> Examination:
-    parts = demux(path, limits)
-    main = _examined(_seen(parts.muted_video, limits, thresholds), received)
-    if parts.audio is None:
-        return Examination(main, copies=(parts.muted_video,))
-    seen = _seen(parts.audio, limits, thresholds)
-    return Examination(main, _examined(seen, seen.found), parts.offset_s, (parts.muted_video, parts.audio))
+@contextmanager
+def _bounded(path: Path, limits: MediaLimits) -> Iterator[None]:
+    """What is written inside may be no larger than what is taken."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EFBIG:
+            raise
+        raise TooLarge(f"{path}: its working copy has more than the {limits.max_bytes} bytes that are taken") from error
+
+
+def _take_apart(
+    path: Path, folder: Path, received: MediaProbe, limits: MediaLimits, thresholds: Thresholds
+) -> Examination:
+    picture, sound = folder / WORKING_COPY, folder / SOUND
+    with _bounded(path, limits), picture.open("w+b") as shown, sound.open("w+b") as heard:
+        offset_s = demux_into(shown, heard, path, limits)
+    main = _examined(_seen(picture, limits, thresholds), received)
+    if offset_s is None:
+        return Examination(main, copies=(picture,))
+    seen = _seen(sound, limits, thresholds)
+    return Examination(main, _examined(seen, seen.found), offset_s, (picture, sound))
 
 
 @dataclass(frozen=True)
@@ -102,10 +128,10 @@ class _Seen:
     judgement: Judgement
 
 
-def _seen(copy: bytes, limits: MediaLimits, thresholds: Thresholds, named: Path | None = None) -> _Seen:
-    decoding = Decoding(copy, limits, named)
+def _seen(copy: Path, limits: MediaLimits, thresholds: Thresholds) -> _Seen:
+    decoding = Decoding(copy, limits)
     shown = decoding.shown()
-    with ffmpeg_errors(source_name(named or copy)):
+    with ffmpeg_errors(source_name(copy)):
         first = next(shown)
         match first:
             case Image.Image():

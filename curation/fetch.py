@@ -27,6 +27,8 @@ Resolver = Callable[[str, int], Sequence[str]]
 """Host and port to the addresses that a connection may try; raises OSError for an unknown host."""
 
 BLOCK_BYTES = 1 << 20
+FRAMING_BYTES, FRAMING_SHARE = 1 << 20, 8
+"""What may arrive beside the file's bytes: so many, and this part of the most that the file may have."""
 MOST_SHOWN = 200
 _REDIRECTS = {301, 302, 303, 307, 308}
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
@@ -144,13 +146,20 @@ class _Deadline:
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection of which no read or write, of headers too, goes on behind the deadline."""
+    """A connection of which no read or write, of headers too, goes on behind the deadline or the bound of bytes."""
 
     def __init__(self, stream: httpcore.NetworkStream, deadline: _Deadline) -> None:
         self._stream, self._deadline = stream, deadline
+        # Answers that say to wait for the answer, and the frames of chunks, are counted by nobody else.
+        most = deadline.limits.max_bytes
+        self._left = most + most // FRAMING_SHARE + FRAMING_BYTES
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, self._deadline.bounded(timeout))
+        received = self._stream.read(max_bytes, self._deadline.bounded(timeout))
+        self._left -= len(received)
+        if self._left < 0:
+            raise _too_large(self._deadline.url, self._deadline.limits.max_bytes)
+        return received
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._stream.write(buffer, self._deadline.bounded(timeout))

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,25 +11,27 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import defer
 from sqlmodel import col, select
 
-from core.errors import InterplayError, UnknownName
+from core.errors import InterplayError
 from core.executor import map_units
 from core.grading import Failure, Outcome
 from core.ids import Clock, utc_now
 from core.media.guard import Guard
 from core.progress import Ticker, progress
 from curation.dedupe.link import link_duplicates, looks_cache
-from curation.downloads import downloads_folder, fetch_links
+from curation.downloads import downloads_folder, fetch_links, in_turn
 from curation.entries import Entry, Link, Rejected, Wanted, printable
+from curation.examine import Examination
 from curation.fetch import FetchLimits
-from curation.filters.thresholds import DEFAULT_THRESHOLDS, Thresholds
-from curation.judge import judged_with_claims, rules_of
+from curation.filters.thresholds import Thresholds, thresholds_of
+from curation.filters.verdict import DropReason
+from curation.judge import judge_again, judged_with_claims, rules_of
 from curation.materials import chunked
 from curation.shelve import Shelver, shelve, state_of
-from curation.workbench import Job, Prepared, StoreRefused, Unit, Workbench, identify
-from warehouse.consents import consent_problems
-from warehouse.database import Database
+from curation.standing import ConsentOver, TakenBack, check_bytes, check_consents, copies_of, discard
+from curation.workbench import Job, Prepared, StoreRefused, Unit, Workbench, identify, misnamed
 from warehouse.runs import open_run
-from warehouse.tables import Consent, Material, MaterialSource, MaterialState
+from warehouse.scratch import scratch_folder
+from warehouse.tables import Material, MaterialSource, MaterialState
 from warehouse.workspace import Workspace
 
 COMMAND = "material ingest"
@@ -45,13 +46,9 @@ class NothingToIngest(InterplayError):
     """No file was named, or there is none in the folders that were."""
 
 
-class ConsentOver(InterplayError):
-    """Files under a consent that allows nothing more."""
-
-
 @dataclass(frozen=True)
 class Taken:
-    """A file that is in the library now (in a dry run: would be)."""
+    """A file that is in the library now (in a dry run: would be); `judged_again` when that was changed by this call."""
 
     origin: str
     sha256: str
@@ -59,6 +56,7 @@ class Taken:
     state: str
     drop_reason: str | None = None
     drop_measure: str | None = None
+    judged_again: bool = False
 
 
 @dataclass
@@ -97,7 +95,7 @@ def ingest(
     called_with: Mapping[str, Any] | None = None,
     dry_run: bool = False,
     again: bool = False,
-    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    thresholds: Thresholds | None = None,
     clock: Clock = utc_now,
 ) -> IngestReport:
     """Bring files into the library.
@@ -112,7 +110,7 @@ def ingest(
         called_with: What the run is to remember of how it was called.
         dry_run: Write nothing.
         again: Fetch URLs anew from which there are materials; else these are known.
-        thresholds: Of the filters.
+        thresholds: Of the filters; else the project's.
         clock: For the rows' times.
 
     Raises:
@@ -124,15 +122,36 @@ def ingest(
         raise NothingToIngest(
             "there is no file to ingest; name files, URLs, or folders that hold some (hidden ones are skipped)"
         )
-    _check_consents(workspace.database, wanted, clock())
+    thresholds = thresholds or thresholds_of(workspace.project.settings.filter_thresholds)
+    with workspace.database.reading() as session:
+        check_consents(session, wanted, clock())
     if dry_run:
         return _Ingest(workspace, None, thresholds, clock).run(wanted, rejected, again)
     remembered = {**(called_with or {}), "thresholds": asdict(thresholds)}
     with open_run(workspace.database, COMMAND, remembered, clock=clock) as run:
         report = _Ingest(workspace, run.id, thresholds, clock).run(wanted, rejected, again)
         report.duplicate_links = link_duplicates(workspace.database, run.id, looks_cache(workspace.project), clock)
+        _judge_known(workspace, report, thresholds, clock)
         run.summary = report.counts
     return report
+
+
+def _judge_known(workspace: Workspace, report: IngestReport, thresholds: Thresholds, clock: Clock) -> None:
+    """Judge again what was dropped for its licence, and is known: this call may have said a better one."""
+    dropped = {one.sha256 for one in report.taken if not one.is_new and one.drop_reason == DropReason.LICENCE}
+    if not dropped:
+        return
+    judged = judge_again(workspace, among=sorted(dropped), thresholds=thresholds, clock=clock)
+    changed = {change.sha256: change for change in judged.changes}
+    for place, one in enumerate(report.taken):
+        if (change := changed.get(one.sha256)) is not None and not one.is_new:
+            report.taken[place] = replace(
+                one,
+                state=change.after,
+                drop_reason=change.reason,
+                drop_measure=change.measure,
+                judged_again=True,
+            )
 
 
 class _Ingest:
@@ -154,8 +173,11 @@ class _Ingest:
             links = []
         workers = min(self._workspace.project.workers, len(entries) + len(links)) or 1
         with progress("Ingesting", len(entries) + len(links)) as ticker, self._bench(workers) as bench:
-            self._take(entries, bench, ticker)
-            # What is fetched lies on the disk until it is examined, so only some of it at a time.
+            # Sounds that belong to a film come after it, and find it there.
+            for has_film in (False, True):
+                self._take([one for one in entries if (one.claims.sound_of is not None) is has_film], bench, ticker)
+            # What is fetched lies on the disk until it is examined, so only some of it at a time; of each host some.
+            links = in_turn(links)
             for portion in (links[at : at + PORTION] for at in range(0, len(links), PORTION)):
                 with downloads_folder(self._workspace.project.root) as folder:
                     fetched = self._fetched(portion, folder)
@@ -168,7 +190,7 @@ class _Ingest:
         settled = self._settled([job.sha256 for job in jobs])
         for job in jobs:
             if job.sha256 in settled:
-                self._add_sources(job.sha256, job.entries, settled[job.sha256])
+                self._add_known(job, settled[job.sha256])
         pending = [job for job in jobs if job.sha256 not in settled]
         ticker.advance(len(entries) - sum(len(job.entries) for job in pending))
         # An error in here ends the workers at once, not when the error's traceback is forgotten.
@@ -236,7 +258,8 @@ class _Ingest:
         return {sha256: material for sha256, material in found.items() if self._is_whole(material)}
 
     def _is_whole(self, material: Material) -> bool:
-        names = [material.media["sha256"], material.measures.get("sound", {}).get("sha256")]
+        sound = material.measures.get("sound", {})
+        names = [material.media["sha256"], sound.get("copy", sound.get("sha256"))]
         is_stored = all(self._workspace.blobs.exists(name) for name in names if name)
         return is_stored or material.state == MaterialState.WITHDRAWN
 
@@ -261,7 +284,19 @@ class _Ingest:
         if jobs:
             project = self._workspace.project
             backend = "threads" if bench.guard else project.settings.executor
-            yield from map_units(bench, jobs, backend=backend, workers=min(project.workers, len(jobs)))
+            with self._incoming(bench) as folder:
+                work = replace(bench, incoming=folder)
+                yield from map_units(work, jobs, backend=backend, workers=min(project.workers, len(jobs)))
+
+    @contextmanager
+    def _incoming(self, bench: Workbench) -> Iterator[Path | None]:
+        """Where working copies are made: beside the blobs where these are local, so that storing is renaming."""
+        beside = bench.blobs.incoming if bench.blobs is not None else None
+        if beside is None and bench.guard is None:
+            yield None  # machines of a cluster may have no disk in common
+            return
+        with scratch_folder(beside or self._workspace.project.root / "cache" / "incoming") as folder:
+            yield folder
 
     def _finish(self, job: Job, outcome: Outcome[Unit]) -> None:
         unit = outcome.value if outcome.failure is None else _as_rejected(job.entries[0].origin, outcome.failure)
@@ -280,9 +315,13 @@ class _Ingest:
         main, sound = examination.main, examination.sound
         state, is_new = state_of(main), True
         if self._run_id is not None:
-            material, is_new = self._transaction(
-                lambda shelver: shelve(shelver, job.sha256, job.entries, examination, prepared.original_kept)
-            )
+            try:
+                material, is_new = self._shelve(job.sha256, job.entries, examination, prepared.original_kept)
+            except (ConsentOver, TakenBack) as error:
+                # Taken back while it was examined. Its bytes are stored before its rows, so they go again.
+                discard(self._workspace, copies_of(examination), [job.sha256])
+                self._refuse(job.entries, error)
+                return
             state = material.state
         self._report.sounds += bool(is_new and sound)
         for place, entry in enumerate(job.entries):
@@ -291,19 +330,42 @@ class _Ingest:
                 Taken(entry.origin, job.sha256, first, state.value, main.drop_reason, main.drop_measure)
             )
 
+    def _add_known(self, job: Job, material: Material) -> None:
+        """Add where known bytes come from, unless the name is one under which they would be refused as new."""
+        refused = None if material.state == MaterialState.WITHDRAWN else misnamed(job, material, self._limits)
+        if refused is None:
+            self._add_sources(job.sha256, job.entries, material)
+        else:
+            for entry in job.entries:
+                self._reject(replace(refused, origin=entry.origin))
+
     def _add_sources(self, sha256: str, entries: Sequence[Wanted], material: Material) -> None:
-        if material.state == MaterialState.WITHDRAWN:
-            for entry in entries:
-                self._reject(
-                    Rejected(entry.origin, "withdrawn", "who gave these bytes has withdrawn them; leave them out")
-                )
+        try:
+            if material.state == MaterialState.WITHDRAWN:
+                raise TakenBack("who gave these bytes has withdrawn them; leave them out")
+            if self._run_id is not None:
+                self._shelve(sha256, entries, None, False)
+        except (ConsentOver, TakenBack) as error:
+            self._refuse(entries, error)
             return
-        if self._run_id is not None:
-            self._transaction(lambda shelver: shelve(shelver, sha256, entries, None, False))
         for entry in entries:
             self._report.taken.append(
                 Taken(entry.origin, sha256, False, material.state.value, material.drop_reason, material.drop_measure)
             )
+
+    def _shelve(
+        self, sha256: str, entries: Sequence[Wanted], examination: Examination | None, original_kept: bool
+    ) -> tuple[Material, bool]:
+        def write(shelver: Shelver) -> tuple[Material, bool]:
+            check_consents(shelver.session, entries, self._clock(), lock=True)
+            check_bytes(shelver.session, sha256, examination)
+            return shelve(shelver, sha256, entries, examination, original_kept)
+
+        return self._transaction(write)
+
+    def _refuse(self, entries: Sequence[Wanted], error: ConsentOver | TakenBack) -> None:
+        for entry in entries:
+            self._reject(Rejected(entry.origin, error.reason, str(error)))
 
     def _reject(self, rejected: Rejected) -> None:
         self._report.rejected.append(rejected)
@@ -323,16 +385,3 @@ class _Ingest:
 
 def _as_rejected(origin: str, failure: Failure) -> Rejected:
     return Rejected(origin, failure.kind.value, printable(failure.last_line))
-
-
-def _check_consents(database: Database, wanted: Sequence[Wanted], now: datetime) -> None:
-    claimed = {one.claims.consent_id for one in wanted} - {None}
-    if not claimed:
-        return
-    with database.reading() as session:
-        known = {one.id: one for one in session.exec(select(Consent))}
-    for consent_id in sorted(claimed - known.keys(), key=str):
-        raise UnknownName("consent", str(consent_id), known)
-    for consent_id in sorted(claimed, key=str):
-        for problem in consent_problems(known[str(consent_id)], (), now):
-            raise ConsentOver(f"{problem}; ask for a new consent, or leave out what was given under it")

@@ -1,14 +1,15 @@
 """Judging materials: with what people say of them when they come in, and again when filters or knowledge changed."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, or_, select
 
 from core.content import MediaRef, Modality
+from core.errors import InterplayError
 from core.executor import map_units
 from core.grading import Failure, FailureKind, Outcome
 from core.ids import Clock, utc_now
@@ -20,13 +21,13 @@ from curation.entries import Entry
 from curation.examine import Examination, Examined
 from curation.filters.catalogue import ANY, Judgement, filters_of, judge, judge_described, worst_drop
 from curation.filters.described import Described, Rules, Said
-from curation.filters.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from curation.filters.thresholds import Thresholds, thresholds_of
 from curation.filters.verdict import Drop
 from curation.filters.views import view_of
 from curation.materials import BY_PERSON, chunked
 from warehouse import events
 from warehouse.blobs import BlobStore
-from warehouse.captions import Search, find_captions
+from warehouse.caption_search import Search, find_captions
 from warehouse.runs import open_run
 from warehouse.tables import CaptionState, Event, Material, MaterialSource, MaterialState, MaterialWork, Segment
 from warehouse.workspace import Workspace
@@ -34,6 +35,10 @@ from warehouse.workspace import Workspace
 COMMAND = "material judge"
 WORK = "judge"
 OVERRULE = "overrule"
+
+
+class CopyUnseen(InterplayError):
+    """A filter wants the bytes of a working copy that could not be decoded."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,11 @@ class Change:
 
 @dataclass
 class JudgeReport:
-    """What became of every material; `failures` are texts by the material's sha256."""
+    """What became of every material; `failures` are texts by the material's sha256.
+
+    Of a material whose working copy cannot be looked at, what is known without it is judged all the same; it is one of
+    the failed, not of the judged.
+    """
 
     judged: int = 0
     known: int = 0
@@ -152,9 +161,10 @@ def judged_with_claims(
 def judge_again(
     workspace: Workspace,
     *,
+    among: Collection[str] | None = None,
     again: bool = False,
     dry_run: bool = False,
-    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    thresholds: Thresholds | None = None,
     clock: Clock = utc_now,
 ) -> JudgeReport:
     """Judge all kept and dropped materials about which filters, thresholds or what is known have changed.
@@ -164,15 +174,20 @@ def judge_again(
 
     Args:
         workspace: The opened project.
+        among: sha256 of those that are looked at, with the sounds of films; all when None.
         again: Also those that are judged as they stand.
         dry_run: Judge, and write nothing.
-        thresholds: Of the filters.
+        thresholds: Of the filters; else the project's.
         clock: For the rows' times.
     """
+    thresholds = thresholds or thresholds_of(workspace.project.settings.filter_thresholds)
     report = JudgeReport()
     with workspace.database.reading() as session:
         query = select(Material.id).where(col(Material.state) != MaterialState.WITHDRAWN)
-        ids = list(session.exec(query.order_by(col(Material.id))))
+        if among is None:
+            ids = list(session.exec(query.order_by(col(Material.id))))
+        else:
+            ids = sorted({id_ for some in chunked(among) for id_ in session.exec(query.where(_is_one_of(some)))})
     rules = rules_of(workspace.project.settings)
     # Ids alone: what is known of a whole library does not fit into memory, and is read again when it is judged.
     pending = [unit.material_id for some in chunked(ids) for unit in _units(workspace, some, rules, thresholds, again)]
@@ -186,6 +201,11 @@ def judge_again(
         _Judging(workspace, run.id, thresholds, clock, report).run(pending, rules, again)
         run.summary = report.counts
     return report
+
+
+def _is_one_of(hashes: Sequence[str]) -> Any:
+    films = select(Material.id).where(col(Material.sha256).in_(hashes))
+    return or_(col(Material.sha256).in_(hashes), col(Material.parent_id).in_(films))
 
 
 class _Judging:
@@ -218,27 +238,32 @@ class _Judging:
                 if outcome.failure is None:
                     self._finish(unit, outcome.unwrap())
                 else:
-                    self._fail(unit, outcome.failure)
+                    self._finish(unit, None, _said(outcome.failure))
                 ticker.advance()
 
-    def _finish(self, unit: _Unit, looked: Judgement | None) -> None:
+    def _finish(self, unit: _Unit, looked: Judgement | None, unseen: str | None = None) -> None:
+        """Take over what filters say; `unseen` tells why the working copy could not be looked at."""
         new = dict(looked.measures) if looked else {}
         prefixes = [f"{unit.ref.modality.value}-"] if looked else []
         if unit.words:
-            new |= judge_described(unit.described, self._thresholds).measures
+            new |= judge_described(_blind(unit.described, unseen), self._thresholds).measures
             prefixes.append(f"{ANY}-")
         failures = [f"{name}: {facts['failure']}" for name, facts in sorted(new.items()) if _failed(facts)]
-        if failures:
-            self._report.failures[unit.sha256] = "; ".join(failures)
         with self._session() as session:
             material = session.get(Material, unit.material_id, with_for_update=self._run_id is not None)
             if material is None or material.state == MaterialState.WITHDRAWN:
                 return  # taken back meanwhile
-            self._report.judged += 1
+            if unseen is not None or failures:
+                self._report.failures[unit.sha256] = "; ".join([unseen] if unseen is not None else failures)
+            self._report.judged += unseen is None
             held = {key: value for key, value in material.measures.items() if not key.startswith(tuple(prefixes))}
+            if unseen is not None and failures:
+                # A filter that could not see has taken nothing back: what it said stands until it can.
+                new = {name: facts for name, facts in new.items() if name != "known" and not _failed(facts)}
+                held = dict(material.measures)
             self._apply(session, material, held | new)
-            if looked and self._run_id is not None:
-                _forget_failure(session, material.id)
+            if self._run_id is not None and (looked or unseen is not None):
+                self._mark(session, unit, unseen)
 
     def _apply(self, session: Session, material: Material, measures: dict[str, Any]) -> None:
         """Take measures over, and what follows from them; a person's decision stays."""
@@ -267,23 +292,17 @@ class _Judging:
         detail |= {"after": after[0].value, "reason": after[1], "measure": after[2]}
         events.record(session, f"run:{self._run_id}", "material", material.id, "judge", self._clock, **detail)
 
-    def _fail(self, unit: _Unit, failure: Failure) -> None:
-        """Mark that a working copy could not be looked at; the next call tries again."""
-        is_told = failure.kind == FailureKind.BAD_INPUT
-        said = failure.last_line if is_told else f"{failure.kind.value}: {failure.last_line}"
-        self._report.failures[unit.sha256] = said
-        if self._run_id is None:
-            return
-        with self._session() as session:
-            _forget_failure(session, unit.material_id)
-            mark = MaterialWork(
-                material_id=unit.material_id,
-                work=WORK,
-                maker=_maker(unit.ref, self._thresholds),
-                failure=said,
-                run_id=self._run_id,
-                created_at=self._clock(),
-            )
+    def _mark(self, session: Session, unit: _Unit, unseen: str | None) -> None:
+        """Note that a working copy could not be looked at, or forget it; the next call tries again."""
+        marks = select(MaterialWork).where(MaterialWork.material_id == unit.material_id, MaterialWork.work == WORK)
+        for mark in session.exec(marks):
+            session.delete(mark)
+        session.flush()
+        if unseen is not None and self._run_id is not None:
+            # The maker says which filters it is about.
+            maker = f"{unit.ref.modality.value}-filters@{self._thresholds.version}"
+            mark = MaterialWork(material_id=unit.material_id, work=WORK, maker=maker, run_id=self._run_id)
+            mark.failure, mark.created_at = unseen, self._clock()
             session.add(mark)
 
     def _session(self) -> Any:
@@ -293,6 +312,20 @@ class _Judging:
 
 def _looked(units: Sequence[_Unit], looker: Looker, workers: int) -> Generator[tuple[_Unit, Outcome[Judgement]]]:
     yield from map_units(lambda unit: looker(unit.ref), units, backend="threads", workers=workers)
+
+
+def _said(failure: Failure) -> str:
+    is_told = failure.kind == FailureKind.BAD_INPUT
+    return failure.last_line if is_told else f"{failure.kind.value}: {failure.last_line}"
+
+
+def _blind(described: Described, unseen: str | None) -> Described:
+    """What is known of a material; filters that want to read a copy that no guarded process could decode fail."""
+
+    def read() -> bytes:
+        raise CopyUnseen(f"its working copy could not be looked at: {unseen}")
+
+    return described if unseen is None else replace(described, read=read)
 
 
 def _units(
@@ -361,18 +394,6 @@ def _is_decided(session: Session, material: Material) -> bool:
         return True
     said = (Event.subject_kind == "material", Event.subject_id == material.id, Event.action == OVERRULE)
     return session.exec(select(Event).where(*said).limit(1)).first() is not None
-
-
-def _maker(ref: MediaRef, thresholds: Thresholds) -> str:
-    """What a failure is marked with: it is about these filters."""
-    return f"{ref.modality.value}-filters@{thresholds.version}"
-
-
-def _forget_failure(session: Session, material_id: str) -> None:
-    marks = select(MaterialWork).where(MaterialWork.material_id == material_id, MaterialWork.work == WORK)
-    for mark in session.exec(marks):
-        session.delete(mark)
-    session.flush()
 
 
 def _in_words(drop: Drop | None) -> str | None:

@@ -4,17 +4,22 @@ import csv
 import difflib
 import io
 import json
+import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from core.errors import InterplayError
-from curation.addresses import BadUrl
-from curation.entries import Claims, Entry, Link, Rejected, Wanted, leads_out, origin_of
+from core.separated import SAVE_AS_UTF8, decoded, delimiter_of
+from curation.addresses import MOST_URL_CHARACTERS, BadUrl
+from curation.entries import RENAME, Claims, Entry, Link, Rejected, Wanted, leads_out, origin_of, printable
 
-COLUMNS = ("path", "url", "source", "licence", "author", "tags", "consent", "caption", "audio_content", "audio_type")
+COLUMNS = (
+    "path", "url", "source", "licence", "author", "tags", "consent", "caption", "audio_content", "audio_type",
+    "sound_of", "offset_s",
+)  # fmt: skip
 AUDIO_TYPES = ("speech", "environment", "music")
 TAG_SEPARATOR = ";"
 
@@ -37,7 +42,8 @@ def read_manifest(file: Path) -> tuple[list[Wanted], list[Rejected]]:
 
     Columns: `path` (relative to the manifest, inside its folder) or `url` (to fetch), and as wanted `source`,
     `licence`, `author`, `tags` (separated by ';', in JSONL also a list), `consent` (id), `caption`, `audio_content`,
-    `audio_type` (speech, environment or music).
+    `audio_type` (speech, environment or music); of a sound that belongs to a film of another line `sound_of` (the
+    film's path) and `offset_s` (seconds).
 
     Raises:
         BadManifest: It cannot be read, has an unknown column or an impossible value, names a file twice or one
@@ -48,6 +54,9 @@ def read_manifest(file: Path) -> tuple[list[Wanted], list[Rejected]]:
     root = file.parent.resolve()
     for line, row in _rows(file):
         entry = _entry(file, line, row)
+        if isinstance(entry, Rejected):
+            rejected.append(entry)
+            continue
         if entry.origin in entries:
             column = "url" if isinstance(entry, Link) else "path"
             raise BadManifest(file, f"{row[column]!r} stands here a second time; keep one line of it", line, column)
@@ -56,7 +65,8 @@ def read_manifest(file: Path) -> tuple[list[Wanted], list[Rejected]]:
             continue
         # Path.is_file raises for a name that is too long for any file.
         if not os.path.isfile(entry.path):  # noqa: PTH113
-            rejected.append(Rejected(entry.origin, "missing", f"{file}, line {line}: there is no such file"))
+            told = f"{file}, line {line}: there is no such file{_misnamed(entry.path)}"
+            rejected.append(Rejected(entry.origin, "missing", told))
         elif leads_out(entry.path, root):
             message = (
                 f"{file}, line {line}: a symbolic link that leads out of the manifest's folder; copy the file there"
@@ -67,26 +77,27 @@ def read_manifest(file: Path) -> tuple[list[Wanted], list[Rejected]]:
 
 
 def _rows(file: Path) -> Iterator[Row]:
-    readers = {".csv": _csv_rows, ".jsonl": _jsonl_rows}
-    if file.suffix.lower() not in readers:
-        raise BadManifest(file, "a manifest is a .csv or a .jsonl file; rename or convert it")
+    reader = _READERS.get(file.suffix.lower())
+    if reader is None:
+        raise BadManifest(file, "a manifest is a .csv, .tsv or .jsonl file; rename or convert it")
     try:
         data = file.read_bytes()
     except OSError as error:
         raise BadManifest(file, f"cannot be read ({error.strerror}); check the path") from error
     try:
-        text = data.decode("utf-8-sig")
+        text = decoded(data)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise BadManifest(file, "not UTF-8 text; save the file as UTF-8", line) from error
-    rows = list(readers[file.suffix.lower()](file, text))
+        raise BadManifest(file, f"not UTF-8 text; {SAVE_AS_UTF8}", line) from error
+    rows = list(reader(file, text))
     if not rows:
         raise BadManifest(file, "there is no entry in it; write one line for each file")
     yield from rows
 
 
 def _csv_rows(file: Path, text: str) -> Iterator[Row]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    delimiter = delimiter_of(text)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     header: list[str] | None = None
     line = 1
     try:
@@ -99,7 +110,8 @@ def _csv_rows(file: Path, text: str) -> Iterator[Row]:
                 _check_columns(file, begun, header)
                 continue
             if len(cells) != len(header):
-                problem = f"{len(cells)} cells under {len(header)} columns; put text with commas into double quotes"
+                told = f"{len(cells)} cells under {len(header)} columns"
+                problem = f"{told}; put text with {delimiter!r} in it into double quotes"
                 raise BadManifest(file, problem, begun)
             yield begun, dict(zip(header, cells, strict=True))
     except csv.Error as error:
@@ -126,6 +138,14 @@ def _jsonl_rows(file: Path, text: str) -> Iterator[Row]:
         yield line, {name: TAG_SEPARATOR.join(v) if isinstance(v, list) else v or "" for name, v in row.items()}
 
 
+_READERS: Mapping[str, Callable[[Path, str], Iterator[Row]]] = {
+    ".csv": _csv_rows,
+    ".tsv": _csv_rows,
+    ".jsonl": _jsonl_rows,
+}
+ENDINGS = tuple(_READERS)
+
+
 def _check_columns(file: Path, line: int, names: list[str]) -> None:
     for name in names:
         if name not in COLUMNS:
@@ -138,7 +158,7 @@ def _check_columns(file: Path, line: int, names: list[str]) -> None:
         raise BadManifest(file, "the column 'path' is missing (or 'url'); it names the media file of each line", line)
 
 
-def _entry(file: Path, line: int, row: Mapping[str, str]) -> Wanted:
+def _entry(file: Path, line: int, row: Mapping[str, str]) -> Wanted | Rejected:
     for name, text in row.items():
         if name != "path" and (wrong := _NO_TEXT.search(text)):
             raise BadManifest(file, f"holds the control character {wrong.group()!r}; remove it", line, name)
@@ -153,7 +173,7 @@ def _entry(file: Path, line: int, row: Mapping[str, str]) -> Wanted:
     try:
         return Link.parse(url, claims)
     except BadUrl as error:
-        raise BadManifest(file, str(error), line, "url") from error
+        return Rejected(printable(url)[:MOST_URL_CHARACTERS], error.reason, f"{file}, line {line}: {error}")
 
 
 def _claims(file: Path, line: int, value: Mapping[str, str | None]) -> Claims:
@@ -170,7 +190,30 @@ def _claims(file: Path, line: int, value: Mapping[str, str | None]) -> Claims:
         caption=value.get("caption"),
         audio_content=value.get("audio_content"),
         audio_type=audio_type,
+        sound_of=None if (film := value.get("sound_of")) is None else origin_of(_inside(file, line, film)),
+        offset_s=_seconds(file, line, value.get("offset_s")),
     )
+
+
+def _misnamed(path: Path) -> str:
+    """A hint where the file is there under a name in GBK, as archives packed on Chinese Windows leave it."""
+    try:
+        other = os.path.join(os.fsencode(path.parent), path.name.encode("gb18030"))  # noqa: PTH118 - bytes
+    except UnicodeEncodeError:
+        return ""
+    return f" under this name, but one whose name is in GBK; {RENAME}" if os.path.isfile(other) else ""  # noqa: PTH113
+
+
+def _seconds(file: Path, line: int, written: str | None) -> float | None:
+    if written is None:
+        return None
+    try:
+        seconds = float(written)
+    except ValueError:
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise BadManifest(file, f"{written!r} is no number of seconds, as 0.48 or -1.5", line, "offset_s")
+    return seconds
 
 
 def _inside(file: Path, line: int, written: str | None) -> Path:
@@ -179,6 +222,8 @@ def _inside(file: Path, line: int, written: str | None) -> Path:
         raise BadManifest(file, "is empty; name the media file, relative to the manifest", line, "path")
     folder = Path(os.path.normpath(file.parent.absolute()))
     place = Path(os.path.normpath(folder / written))
+    if "\\" in written and not os.path.isfile(place):  # noqa: PTH113 - as above; Windows writes paths so
+        place = Path(os.path.normpath(folder / written.replace("\\", "/")))
     if not place.is_relative_to(folder):
         problem = f"{written!r} lies outside the manifest's folder; put the file, or the manifest, where it is inside"
         raise BadManifest(file, problem, line, "path")

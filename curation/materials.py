@@ -17,6 +17,7 @@ T = TypeVar("T")
 CHUNK = 500
 """Values in one IN list; SQLite takes 32 766, planners like fewer."""
 BY_PERSON = "by_person"
+SHORTEST_NAME = 2
 HANDLE = 12
 """So many characters of a sha256 people are shown."""
 
@@ -51,19 +52,23 @@ def find_material(session: Session, name: str) -> Material:
 
     Raises:
         UnknownMaterial: There is none.
-        AmbiguousMaterial: There are several.
+        AmbiguousMaterial: There are several, or the name is too short to mean one.
     """
     begins = or_(
         col(Material.id).startswith(name, autoescape=True), col(Material.sha256).startswith(name, autoescape=True)
     )
     found = session.exec(select(Material).where(begins).order_by(col(Material.id)).limit(6)).all() if name else []
     exact = [material for material in found if name in (material.id, material.sha256)]
-    if len(exact) == 1 or len(found) == 1:
+    if len(exact) == 1 or (len(found) == 1 and len(name) >= SHORTEST_NAME):
         return (exact or list(found))[0]
     if not found:
         raise UnknownMaterial(f"no material's id or sha256 begins with {name!r}; 'interplay material list' shows them")
+    if len(found) == 1:
+        raise AmbiguousMaterial(f"{name!r} is too short to name a material; write at least {SHORTEST_NAME} characters")
     near = ", ".join(material.sha256[:HANDLE] for material in found[:5])
-    raise AmbiguousMaterial(f"{name!r} begins several materials ({near}); write more of the id or the sha256")
+    raise AmbiguousMaterial(
+        f"{name!r} begins several materials ({near}); write more, best of the sha256: ids of one hour begin alike"
+    )
 
 
 def list_materials(
@@ -148,7 +153,9 @@ def _check_overrule(material: Material, expected_version: int, ruling: Overrule)
             "look at it again and decide again"
         )
     if not ruling.reason.strip():
-        raise ImpossibleOverrule(f"material {name}: overruling needs a reason; write why it is to be kept or dropped")
+        raise ImpossibleOverrule(
+            f"material {name}: overruling needs a reason (--reason); write why it is to be kept or dropped"
+        )
     possible = {MaterialState.DROPPED: True, MaterialState.KEPT: False}.get(material.state)
     if possible is None:
         raise ImpossibleOverrule(f"material {name} is {material.state.value}; nothing can be overruled")

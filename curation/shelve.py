@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlmodel import Session, col, select
 
+from core.content import Modality
 from core.ids import Clock, utc_now
 from curation.addresses import host_of
 from curation.entries import Claims, Rejected, Wanted
@@ -59,6 +60,8 @@ class Shelver:
             about_itself = entry.claims.audio_content
         self._add_content(material, about_itself, entry.claims)
         self._forget_failures(entry.origin)
+        if entry.claims.sound_of is not None:
+            self._join(material, entry.origin, entry.claims.sound_of, entry.claims.offset_s or 0.0)
 
     def reject(self, rejected: Rejected) -> None:
         """Note a failure; one row for each file, which tells of its last attempt."""
@@ -100,6 +103,21 @@ class Shelver:
         self.session.add(child)
         self.session.flush()
         self._tell(child, "ingest", sha256=child.sha256, parent_id=video.id)
+
+    def _join(self, sound: Material, origin: str, film_origin: str, offset_s: float) -> None:
+        """Make a sound that came in a file of its own the child of its film, as if it had been taken out of it."""
+        query = select(Material).join(MaterialSource).where(MaterialSource.origin == film_origin)
+        film = self.session.exec(query.where(Material.modality == Modality.VIDEO.value)).first()
+        held = None if film is None else film.measures.get("sound")
+        if film is None or sound.modality != Modality.AUDIO or (held and held["sha256"] != sound.sha256):
+            why = "there is no such film" if film is None else "the film has another sound, or this is none"
+            self.reject(Rejected(origin, "no_film", f"it is said to be the sound of {film_origin}: {why}"))
+        elif held is None:
+            told = {"sha256": sound.sha256, "copy": sound.media["sha256"], "offset_s": offset_s}
+            film.measures = film.measures | {"sound": told}
+            film.version += 1
+            self.session.add(film)
+            self._adopt(sound, film, offset_s)
 
     def _adopt(self, sound: Material, video: Material, offset_s: float) -> None:
         """The same sound came alone, or with another video whose child it stays: `measures` of each lead to it."""

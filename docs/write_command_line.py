@@ -28,6 +28,8 @@ Options that most commands share:
   parent folder that holds `interplay.toml` is it.
 - `--json`: print one JSON document instead of text.
 - `--dry-run`: say what would be done; write nothing.
+- `--by NAME`: who acts, for the history. It is a user of the project (`interplay user add`) whose account is active;
+  some acts need a role. Without it, it is the name you are logged in with.
 
 Exit codes:
 

@@ -11,20 +11,10 @@ from evaluation.captions import CaptionOrder, Made, Scope, count_requests, make_
 from evaluation.models.catalogue import find_models
 from warehouse import events
 from warehouse.caption_files import CaptionLine, import_lines, line_of, read_text, write_lines
+from warehouse.caption_search import Search, find_with_materials, get_caption, get_material, versions_of
 from warehouse.caption_texts import told_by_people
-from warehouse.captions import (
-    KINDS,
-    Search,
-    accept_all,
-    accept_caption,
-    edit_caption,
-    find_with_materials,
-    get_caption,
-    get_material,
-    reject_caption,
-    versions_of,
-)
-from warehouse.command_line import BudgetOption, DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.captions import KINDS, accept_all, accept_caption, edit_caption, reject_caption
+from warehouse.command_line import BudgetOption, ByOption, DryRunOption, JsonOption, ProjectOption, show, show_table
 from warehouse.people import get_user
 from warehouse.tables import Caption, CaptionKind, CaptionState, ItemState, Material
 from warehouse.workspace import open_workspace
@@ -34,8 +24,7 @@ app = typer.Typer(no_args_is_help=True, help="Put media into words, edit and acc
 _HANDLE = 12
 _SHOWN_CHARACTERS = 60
 _STANDING = (CaptionState.PROPOSED, CaptionState.ACCEPTED)
-IdArgument = Annotated[str, typer.Argument(help="A version's id, as 'caption list' shows it.")]
-ByOption = Annotated[str, typer.Option("--by", help="Your user name.")]
+IdArgument = Annotated[str, typer.Argument(help="A version's id, or how it begins.")]
 ItemOption = Annotated[list[str] | None, typer.Option("--item", help="Only media of this item; repeat.")]
 ReleaseOption = Annotated[
     tuple[str, str] | None,

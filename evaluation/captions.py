@@ -13,8 +13,9 @@ from evaluation.asking import Asker, Prompt, Solved, Unit
 from evaluation.caption_prompts import instruction
 from evaluation.graders.cleaning import without_thinking
 from evaluation.models.catalogue import ModelSpec
+from warehouse.caption_search import Search, find_captions
 from warehouse.caption_texts import told_by_people
-from warehouse.captions import KINDS, Proposal, Search, find_captions, language_of, propose_caption
+from warehouse.captions import KINDS, Proposal, language_of, propose_caption
 from warehouse.facts import FactStore
 from warehouse.items import current_revision, get_item, revisions_in
 from warehouse.ledger import settled_keys, stored_answers

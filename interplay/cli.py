@@ -1,6 +1,7 @@
 """The door: `interplay NOUN VERB`."""
 
 import logging
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -50,7 +51,7 @@ class LazyNouns(TyperGroup):
         if cmd_name not in NOUNS:
             return super().get_command(ctx, cmd_name)
         module, _, attribute = NOUNS[cmd_name][0].partition(":")
-        return get_command(getattr(import_module(module), attribute))
+        return _with_whole_sentences(get_command(getattr(import_module(module), attribute)))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The list of commands without importing any of them."""
@@ -58,6 +59,15 @@ class LazyNouns(TyperGroup):
         rows = sorted((own | {name: text for name, (_, text) in NOUNS.items()}).items())
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+def _with_whole_sentences(group: Any) -> Any:
+    """Lists of commands give the first sentence of each whole, over several lines; else it is cut to one."""
+    for command in getattr(group, "commands", {}).values():
+        told = " ".join((command.help or "").partition("\n\n")[0].split())
+        command.short_help = command.short_help or re.split(r"(?<=\.)\s", told)[0]
+        _with_whole_sentences(command)
+    return group
 
 
 app = typer.Typer(cls=LazyNouns, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)

@@ -19,7 +19,8 @@ from qc.review.verdicts import give_verdict
 from qc.rounds import Panel, RoundReport, run_round1, run_round2
 from qc.simulation.cli import app as simulation_app
 from qc.statistics_cli import app as statistics_app
-from warehouse.command_line import BudgetOption, DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.command_line import BudgetOption, DryRunOption, JsonOption, ProjectOption, by_option, show, show_table
+from warehouse.people import Role
 from warehouse.tables import Decision
 from warehouse.workspace import Workspace, open_workspace
 
@@ -84,7 +85,7 @@ def run(
 def verdict(
     item: Annotated[str, typer.Argument(help="Item name.")],
     decision: Annotated[Decision, typer.Option(help="What you decide.")],
-    by: Annotated[str, typer.Option(help="Your user name; you need the role reviewer.")],
+    by: Annotated[str, by_option(Role.REVIEWER)],
     round_number: Annotated[int, typer.Option("--round", min=1, max=3, help="The round that you judge in.")] = 3,
     reason_code: Annotated[list[str] | None, typer.Option("--reason", help="A reason code; see 'qc reasons'.")] = None,
     comment: Annotated[str | None, typer.Option(help="Words for the author.")] = None,

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +22,7 @@ from core.errors import InterplayError
 from core.media.probe import probe
 from core.settings import Project
 from warehouse.database import Database
+from warehouse.people import Role, add_user
 from warehouse.tables import Material, MaterialState, Run
 from warehouse.workspace import Workspace, init_project, open_workspace
 
@@ -290,6 +291,19 @@ def _administer(server: str, statement: str) -> None:
     with engine.connect() as connection:
         connection.execute(text(statement))
     engine.dispose()
+
+
+@pytest.fixture
+def signed_on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Add users to a project; the first of them is logged in, and so is who acts where a command is not told `--by`."""
+
+    def sign_on(root: Path, *names: str) -> None:
+        monkeypatch.setenv("LOGNAME", names[0])
+        with open_workspace(root) as opened, opened.database.session() as session:
+            for name in names:
+                add_user(session, name, frozenset({Role.MAINTAINER}), actor="test")
+
+    return sign_on
 
 
 @pytest.fixture

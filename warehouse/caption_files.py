@@ -9,14 +9,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlmodel import Session
 
 from core.errors import InterplayError, first_problem
-from warehouse.captions import (
-    accept_caption,
-    edit_caption,
-    get_caption,
-    get_material,
-    standing_caption,
-    write_caption,
-)
+from warehouse.caption_search import get_caption, get_material
+from warehouse.captions import accept_caption, edit_caption, standing_caption, write_caption
 from warehouse.people import NotAllowed
 from warehouse.tables import Caption, CaptionKind, CaptionState, Material, User
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from sqlmodel import Session
 
 from core.content import Modality
-from warehouse.captions import KINDS, Search, descent, find_captions
+from warehouse.caption_search import Search, descent, find_captions
+from warehouse.captions import KINDS
 from warehouse.tables import Caption, CaptionState, Material
 
 # What `Material.audio_content_by` says where a person said what is heard.

@@ -1,8 +1,7 @@
 """Captions and transcripts: proposed by models, written and decided by people, every version kept."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
@@ -11,6 +10,7 @@ from core.content import Modality
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
 from warehouse import events
+from warehouse.caption_search import Search, captions_of, descent, find_captions, get_caption
 from warehouse.people import Role, require_role
 from warehouse.tables import Caption, CaptionKind, CaptionState, Material, User
 
@@ -21,16 +21,6 @@ KINDS: Mapping[str, CaptionKind] = {
 }
 WRITERS = (Role.ANNOTATOR, Role.REVIEWER, Role.MAINTAINER)
 DECIDERS = (Role.REVIEWER, Role.MAINTAINER)
-# Stays below the number of parameters that SQLite takes in one statement.
-_IDS_A_QUERY = 5_000
-
-
-class UnknownCaption(InterplayError):
-    """No caption has this id."""
-
-
-class UnknownCaptionMaterial(InterplayError):
-    """No material has this id or sha256."""
 
 
 class StaleCaption(InterplayError):
@@ -57,15 +47,6 @@ class Proposal:
     model_fingerprint: str
     response_key: str
     run_id: str
-
-
-@dataclass(frozen=True)
-class Search:
-    """Which captions: those of these materials (all when None), with all of the other properties that are given."""
-
-    material_ids: Sequence[str] | None = None
-    kinds: Sequence[CaptionKind] = tuple(CaptionKind)
-    states: Sequence[CaptionState] = tuple(CaptionState)
 
 
 @dataclass(frozen=True)
@@ -189,7 +170,7 @@ def edit_caption(session: Session, caption_id: str, text: str, user: User, clock
     The same text makes no version: the one that was to be edited is given back.
 
     Raises:
-        UnknownCaption, StaleCaption: There is no such version, or it was edited meanwhile.
+        UnknownId, StaleCaption: There is no such version, or it was edited meanwhile.
         NotAllowed: The user's roles do not allow it.
         UnusableText: There are no words in it.
     """
@@ -218,7 +199,7 @@ def accept_caption(session: Session, caption_id: str, user: User, clock: Clock =
     """Let a version stand for its material; the one that did is superseded. Accepting it again changes nothing.
 
     Raises:
-        UnknownCaption, StaleCaption: There is no such version, or it was edited meanwhile.
+        UnknownId, StaleCaption: There is no such version, or it was edited meanwhile.
         NotAllowed: The user's roles do not allow it.
     """
     require_role(user, *DECIDERS)
@@ -237,7 +218,7 @@ def reject_caption(session: Session, caption_id: str, user: User, clock: Clock =
     """Say that a version is wrong, also of one that was accepted. Rejecting it again changes nothing.
 
     Raises:
-        UnknownCaption, StaleCaption: There is no such version, or it was edited meanwhile.
+        UnknownId, StaleCaption: There is no such version, or it was edited meanwhile.
         NotAllowed: The user's roles do not allow it.
     """
     require_role(user, *DECIDERS)
@@ -279,73 +260,6 @@ def accept_all(
         else:
             done.undecided.extend(proposals)
     return done
-
-
-def get_caption(session: Session, caption_id: str) -> Caption:
-    """The version of that id.
-
-    Raises:
-        UnknownCaption: There is none.
-    """
-    caption = session.get(Caption, caption_id)
-    if caption is None:
-        raise UnknownCaption(f"no caption has the id {caption_id!r}; 'interplay caption list' shows them")
-    return caption
-
-
-def get_material(session: Session, name: str) -> Material:
-    """The material of that id or sha256.
-
-    Raises:
-        UnknownCaptionMaterial: There is none.
-    """
-    found = session.exec(select(Material).where((col(Material.id) == name) | (col(Material.sha256) == name))).first()
-    if found is None:
-        raise UnknownCaptionMaterial(f"no material has the id or sha256 {name!r}; 'interplay material list' shows them")
-    return found
-
-
-def find_with_materials(session: Session, search: Search) -> list[tuple[Caption, Material]]:
-    """The versions that a search asks for with their materials, by material, oldest first."""
-    query = select(Caption, Material).join(Material, col(Material.id) == col(Caption.material_id))
-    return [(caption, material) for caption, material in _found(session, query, search)]
-
-
-def find_captions(session: Session, search: Search) -> list[Caption]:
-    """The versions that a search asks for, by material, oldest first."""
-    return list(_found(session, select(Caption), search))
-
-
-def captions_of(session: Session, material_ids: Sequence[str], kind: CaptionKind, language: str) -> list[Caption]:
-    """All versions of the materials' words of one kind in one language, by material, oldest first."""
-    found = find_captions(session, Search(material_ids, [kind]))
-    return [caption for caption in found if caption.language == language]
-
-
-def versions_of(session: Session, caption: Caption) -> list[Caption]:
-    """All that was written from the same beginning: what it is based on, itself, and what is based on those."""
-    everything = captions_of(session, [caption.material_id], caption.kind, caption.language)
-    by_id = {one.id: one for one in everything}
-    beginning = descent(caption, by_id)[-1].id
-    return [one for one in everything if descent(one, by_id)[-1].id == beginning]
-
-
-def descent(caption: Caption, by_id: Mapping[str, Caption]) -> list[Caption]:
-    """A version, what it is based on, and so on back to what all those edits began with; `by_id` holds them all."""
-    versions = [caption]
-    while (before := versions[-1].based_on_id) is not None:
-        versions.append(by_id[before])
-    return versions
-
-
-def _found(session: Session, query: Any, search: Search) -> Iterator[Any]:
-    query = query.where(col(Caption.kind).in_(search.kinds), col(Caption.state).in_(search.states))
-    query = query.order_by(col(Caption.material_id), col(Caption.created_at), col(Caption.id))
-    if (ids := search.material_ids) is None:
-        yield from session.exec(query)
-        return
-    for start in range(0, len(ids), _IDS_A_QUERY):
-        yield from session.exec(query.where(col(Caption.material_id).in_(ids[start : start + _IDS_A_QUERY])))
 
 
 def _usable(text: str) -> str:

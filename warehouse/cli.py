@@ -8,7 +8,7 @@ from sqlmodel import col, select
 
 from warehouse.analytics import snapshot as project_tables
 from warehouse.command_line import JsonOption, ProjectOption, show, show_table
-from warehouse.facts import FACT_KINDS
+from warehouse.fact_kinds import FACT_KINDS
 from warehouse.inspection import history_of, inspect_blobs
 from warehouse.runs import open_run
 from warehouse.sql_console import run_query

@@ -1,6 +1,7 @@
 """What every command shares: the options, and output for people or for programs."""
 
 import errno
+import getpass
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,6 +16,19 @@ from sqlalchemy.exc import OperationalError
 
 from core.errors import InterplayError
 
+
+def by_option(*roles: str) -> Any:
+    """The option `--by`: whose act a command notes. It must be a user, with one of the roles if any are named."""
+    needed = " or ".join(part for part in (", ".join(roles[:-1]), *roles[-1:]) if part)
+    return typer.Option(
+        "--by",
+        default_factory=getpass.getuser,
+        show_default="your login name",
+        help=f"Your user name; you need the role {needed}." if roles else "Your user name, see 'interplay user add'.",
+    )
+
+
+ByOption = Annotated[str, by_option()]
 ProjectOption = Annotated[
     Path | None,
     typer.Option("--project", help="Project folder; else INTERPLAY_PROJECT, else the nearest parent folder with one."),

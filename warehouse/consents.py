@@ -4,7 +4,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from enum import StrEnum
 
-from warehouse.tables import Consent
+from sqlmodel import col, or_, select
+
+from warehouse.database import Database
+from warehouse.tables import Consent, Event, Material, MaterialState, Recording
 
 
 class Scope(StrEnum):
@@ -27,3 +30,14 @@ def consent_problems(consent: Consent, needed: Iterable[Scope], now: datetime) -
         yield f"consent {consent.id} covers {', '.join(consent.scope) or 'nothing'}, not {' and '.join(missing)}"
     if consent.expires_at is not None and consent.expires_at <= now:
         yield f"consent {consent.id} ended on {consent.expires_at:%Y-%m-%d}"
+
+
+def withdrawn_at(database: Database, sha256: str) -> datetime | None:
+    """When bytes, as received or as served, were taken back; None when they were not."""
+    take = select(Consent.withdrawn_at).join(Recording).where(Recording.sha256 == sha256)
+    is_it = or_(col(Material.sha256) == sha256, col(Material.media)["sha256"].as_string() == sha256)
+    gone = select(Material.id).where(Material.state == MaterialState.WITHDRAWN, is_it)
+    told = select(Event.at).where(Event.subject_kind == "material", Event.action == "withdraw")
+    with database.reading() as session:
+        found = session.exec(take.where(col(Consent.withdrawn_at).is_not(None))).first()
+        return found or session.exec(told.where(col(Event.subject_id).in_(gone))).first()

@@ -9,7 +9,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
 from pathlib import Path
@@ -21,114 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core.errors import InterplayError, UnknownName
+from core.errors import InterplayError
 from core.ids import Clock, new_id, utc_now
 from core.provenance import content_hash
 from warehouse.blobs import put_whole
+from warehouse.fact_kinds import MOMENT, FactKind, fact_kind
 
-_MOMENT = pa.timestamp("us", tz="UTC")
 _ADDED_BY_US = ("run_id", "recorded_at")
 _ROW_GROUP_ROWS = 1 << 20
-
-
-@dataclass(frozen=True)
-class FactKind:
-    """Columns of one kind of fact; `key` tells rows of the same thing apart from rows of different things."""
-
-    name: str
-    schema: pa.Schema
-    key: tuple[str, ...]
-
-
-def _kind(name: str, unique_by: tuple[str, ...], /, **columns: pa.DataType) -> FactKind:
-    common = {"run_id": pa.string(), "recorded_at": _MOMENT}
-    return FactKind(name, pa.schema(list((columns | common).items())), unique_by)
-
-
-_TEXT, _INT, _FLOAT = pa.string(), pa.int64(), pa.float64()
-
-FACT_KINDS: dict[str, FactKind] = {
-    kind.name: kind
-    for kind in (
-        _kind(
-            "response",
-            ("key",),
-            key=_TEXT,
-            request_key=_TEXT,
-            purpose=_TEXT,
-            model=_TEXT,
-            family=_TEXT,
-            item_name=_TEXT,
-            revision_id=_TEXT,
-            condition=_TEXT,
-            condition_fingerprint=_TEXT,
-            kind=_TEXT,
-            rotation=_INT,
-            replicate=_INT,
-            state=_TEXT,
-            answer=_TEXT,
-            error=_TEXT,
-            sent=_TEXT,
-            parameters=_TEXT,
-            served_model=_TEXT,
-            input_tokens=_INT,
-            output_tokens=_INT,
-            reasoning_tokens=_INT,
-            tokens_by_modality=_TEXT,
-            attempts=_INT,
-            latency_s=_FLOAT,
-            cost_usd=_FLOAT,
-        ),
-        _kind(
-            "grade",
-            ("response_key", "grader"),
-            response_key=_TEXT,
-            grader=_TEXT,
-            points=_FLOAT,
-            step_points=pa.list_(_FLOAT),
-            reason=_TEXT,
-        ),
-        _kind(
-            "embedding",
-            ("subject", "embedder"),
-            subject=_TEXT,
-            embedder=_TEXT,
-            vector=pa.list_(pa.float32()),
-        ),
-        _kind(
-            "pool_score",
-            ("pool", "benchmark", "question_id", "model"),
-            pool=_TEXT,
-            benchmark=_TEXT,
-            question_id=_TEXT,
-            model=_TEXT,
-            family=_TEXT,
-            score=pa.float32(),
-        ),
-        _kind(
-            "episode",
-            ("key",),
-            key=_TEXT,
-            game=_TEXT,
-            agent=_TEXT,
-            seed=_INT,
-            settings=_TEXT,
-            outcome=_TEXT,
-            metrics=_TEXT,
-        ),
-        _kind(
-            "step",
-            ("episode_key", "number"),
-            episode_key=_TEXT,
-            number=_INT,
-            state_hash=_TEXT,
-            shown=_TEXT,
-            reply=_TEXT,
-            action=_TEXT,
-            reward=_FLOAT,
-        ),
-    )
-}
 
 
 class BadFact(InterplayError):
@@ -173,7 +72,7 @@ class FactStore:
         """
         _check_columns(fact := fact_kind(kind), rows.schema)
         batches = rows.to_batches(_ROW_GROUP_ROWS) if isinstance(rows, pa.Table) else rows
-        moment = pa.scalar(clock(), _MOMENT)
+        moment = pa.scalar(clock(), MOMENT)
         return self._write(fact, f"{run_id}-{new_id()}", (_completed(fact, one, run_id, moment) for one in batches))
 
     def recover(self, kind: str) -> int:
@@ -346,17 +245,6 @@ class FactWriter:
         return self._stream
 
 
-def fact_kind(name: str) -> FactKind:
-    """The kind of that name.
-
-    Raises:
-        UnknownName: There is none.
-    """
-    if name not in FACT_KINDS:
-        raise UnknownName("kind of fact", name, FACT_KINDS)
-    return FACT_KINDS[name]
-
-
 def _check_columns(fact: FactKind, schema: pa.Schema) -> None:
     wanted = {field.name: field.type for field in fact.schema if field.name not in _ADDED_BY_US}
     if sorted(schema.names) != sorted(wanted):
@@ -392,13 +280,13 @@ def _row(line: bytes, journal: Path, number: int) -> dict[str, Any]:
 
 def _fits(kind: pa.DataType, value: Any) -> bool:
     """Whether a column takes the value as it is, so that publishing what was accepted cannot fail."""
-    if kind == _MOMENT:
+    if kind == MOMENT:
         return isinstance(value, str) and _is_moment(value)
     if value is None:
         return True
-    if kind == _TEXT:
+    if kind == pa.string():
         return isinstance(value, str)
-    if kind == _INT:
+    if kind == pa.int64():
         return type(value) is int and -(2**63) <= value < 2**63
     if isinstance(kind, pa.ListType):
         inner = kind.value_type

@@ -5,12 +5,13 @@ Rows that tell what happened stay, so that a withdrawal can be proved; what in t
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import fsspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from sqlmodel import Session, SQLModel, select
+from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from core.ids import Clock, utc_now
@@ -24,6 +25,7 @@ from warehouse.tables import (
     ContaminationCheck,
     ContaminationMatch,
     Event,
+    IngestFailure,
     Material,
     MaterialSource,
     MaterialState,
@@ -46,10 +48,11 @@ _COMPARED = (ContaminationCheck, ContaminationMatch)
 def forget_words(session: Session, material: Material, actor: str, clock: Clock = utc_now) -> dict[str, int]:
     """Take out what is said in and of a material, in the caller's transaction; how many rows that cost, by table.
 
-    Segments, tags, machine work and comparisons are deleted; captions and events stay with their words blanked, because
-    others are based on them. Calling it again finds nothing.
+    Segments, tags, machine work, comparisons and failures to take the file in are deleted; captions and events stay
+    with their words blanked, because others are based on them. Calling it again finds nothing.
     """
     counts: dict[str, int] = {}
+    told_of = [("material", material.id), *(("contamination_match", id_) for id_ in _matches(session, material.id))]
     for table in _DESCRIBED:
         counts[table.__tablename__] = _delete(session, select(table).where(table.material_id == material.id))
     for compared in _COMPARED:
@@ -57,12 +60,17 @@ def forget_words(session: Session, material: Material, actor: str, clock: Clock 
         counts[compared.__tablename__] = _delete(session, select(compared).where(*about))
     with _forgetting(session, material.id):
         counts["caption"] = _blank_captions(session, material.id)
-    counts["event"] = blank_events(session, "material", material.id)
-    for source in session.exec(select(MaterialSource).where(MaterialSource.material_id == material.id)):
+    counts["event"] = sum(blank_events(session, kind, id_) for kind, id_ in told_of)
+    sources = session.exec(select(MaterialSource).where(MaterialSource.material_id == material.id)).all()
+    failed = select(IngestFailure).where(col(IngestFailure.origin).in_([source.origin for source in sources]))
+    counts["ingest_failure"] = _delete(session, failed)
+    for source in sources:
         source.origin, source.author, source.source = f"withdrawn:{source.id}", None, None
         session.add(source)
     material.audio_content, material.audio_content_by = None, None
     material.audio_type, material.audio_type_by = None, None
+    # A filter may quote what it judged. Where the sound of a film is must stay known: it goes with the film.
+    material.measures = {name: told for name, told in material.measures.items() if name == "sound"}
     material.looks, material.drop_measure = {}, None
     session.add(material)
     told = {table: count for table, count in counts.items() if count}
@@ -111,19 +119,53 @@ def remove_facts(facts: FactStore, kind: str, column: str, values: Collection[st
         return sum(_without(facts, path, column, values) for path in facts.files(kind))
 
 
+def response_keys(facts: FactStore, column: str, values: Collection[str]) -> set[str]:
+    """The keys of all stored responses that name one of the values in a column."""
+    keys: set[str] = set()
+    for batch in _batches(facts, "response", ["key", column]):
+        keys |= set(batch.filter(_is_among(batch[column], values))["key"].to_pylist())
+    return keys
+
+
+def count_facts(facts: FactStore, kind: str, column: str, values: Collection[str]) -> int:
+    """How many facts of one kind, none of those being written, name one of the values in a column."""
+    if not values:
+        return 0
+    batches = _batches(facts, kind, [column])
+    return sum(int(pc.sum(_is_among(batch[column], values)).as_py() or 0) for batch in batches)
+
+
+def _batches(facts: FactStore, kind: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    filesystem, _ = fsspec.core.url_to_fs(facts.url)
+    for path in facts.files(kind):
+        with filesystem.open(path, "rb") as stream:
+            file = pq.ParquetFile(stream)
+            if set(columns) <= set(file.schema_arrow.names):  # else of an earlier version
+                yield from file.iter_batches(columns=columns, use_threads=False)
+
+
+def _is_among(column: pa.Array, values: Collection[str]) -> pa.Array:
+    return pc.is_in(column, value_set=pa.array(sorted(values), pa.string()))
+
+
 def _without(facts: FactStore, path: str, column: str, values: Collection[str]) -> int:
     filesystem, _ = fsspec.core.url_to_fs(facts.url)
     with filesystem.open(path, "rb") as stream:
         table = pq.ParquetFile(stream).read(use_threads=False)
     if column not in table.column_names:  # a file of an earlier version
         return 0
-    names_one = pc.is_in(table[column], value_set=pa.array(sorted(values), pa.string()))
+    names_one = _is_among(table[column], values)
     count = int(pc.sum(names_one).as_py() or 0)
     if count:
         buffer = pa.BufferOutputStream()
         pq.write_table(table.filter(pc.invert(names_one)), buffer, compression="zstd")
         put_whole(filesystem, path, buffer.getvalue().to_pybytes())
     return count
+
+
+def _matches(session: Session, material_id: str) -> list[str]:
+    about = (ContaminationMatch.subject_kind == "material", ContaminationMatch.subject_id == material_id)
+    return list(session.exec(select(ContaminationMatch.id).where(*about).order_by(col(ContaminationMatch.id))))
 
 
 def _blank_captions(session: Session, material_id: str) -> int:
@@ -147,7 +189,7 @@ def _leads_to_any(path: str, origins: Collection[str]) -> bool:
     return any(origin == path or origin.startswith(f"{path.rstrip('/')}/") for origin in origins)
 
 
-def _delete(session: Session, query: SelectOfScalar[SQLModel]) -> int:
+def _delete(session: Session, query: SelectOfScalar[Any]) -> int:
     rows = session.exec(query).all()
     for row in rows:
         session.delete(row)

@@ -1,5 +1,6 @@
 """Users as services see them: who may do what."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from sqlmodel import Session, select
@@ -7,6 +8,7 @@ from sqlmodel import Session, select
 from core.errors import InterplayError, UnknownName
 from core.ids import Clock, utc_now
 from warehouse import events
+from warehouse.database import Database
 from warehouse.tables import User
 
 
@@ -21,6 +23,14 @@ class Role(StrEnum):
 
 class NotAllowed(InterplayError):
     """Somebody asked for what their roles do not allow, or is no longer active."""
+
+
+class UnknownUser(UnknownName):
+    """No user of the project has this name."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__("user", name, known)
+        self.args = (f"{self} (or add one with 'interplay user add')",)
 
 
 class UserExists(InterplayError):
@@ -61,12 +71,25 @@ def get_user(session: Session, name: str) -> User:
     """The user of that name.
 
     Raises:
-        UnknownName: There is none.
+        UnknownUser: There is none.
     """
     user = session.exec(select(User).where(User.name == name)).first()
     if user is None:
-        raise UnknownName("user", name, session.exec(select(User.name)))
+        raise UnknownUser(name, session.exec(select(User.name)))
     return user
+
+
+def actor_named(database: Database, name: str) -> str:
+    """The name, as the history notes who acts: it is that of an active user.
+
+    Raises:
+        UnknownUser: There is none.
+        NotAllowed: They are not active.
+    """
+    with database.reading() as session:
+        user = get_user(session, name)
+    _require_active(user)
+    return user.name
 
 
 def require_role(user: User, *roles: Role) -> None:
@@ -75,8 +98,12 @@ def require_role(user: User, *roles: Role) -> None:
     Raises:
         NotAllowed: With what they lack.
     """
-    if not user.active:
-        raise NotAllowed(f"{user.name} is no longer active; a maintainer can reactivate them")
+    _require_active(user)
     if not set(user.roles) & set(roles):
         needed = " or ".join(roles)
         raise NotAllowed(f"{user.name} is {', '.join(user.roles) or 'without a role'}; this needs the role {needed}")
+
+
+def _require_active(user: User) -> None:
+    if not user.active:
+        raise NotAllowed(f"{user.name} is no longer active; a maintainer can reactivate them")

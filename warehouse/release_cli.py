@@ -8,7 +8,8 @@ import typer
 
 from core.content import Modality
 from core.question import QuestionKind
-from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.command_line import ByOption, DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.people import actor_named
 from warehouse.release.build import Built, Query, Recipe, build_release, describe_release, discard_release
 from warehouse.release.checks import Finding
 from warehouse.release.diff import diff_releases
@@ -25,13 +26,13 @@ app = typer.Typer(no_args_is_help=True, help="Build, seal, verify, compare and e
 
 NameArgument = Annotated[str, typer.Argument(help="Release name.")]
 VersionArgument = Annotated[str, typer.Argument(help="Release version, as 1.0.0.")]
-ByOption = Annotated[str, typer.Option("--by", help="Who does this, for the record.")]
 
 
 @app.command()
 def build(
     name: NameArgument,
     version: VersionArgument,
+    by: ByOption,
     task_type: Annotated[list[str] | None, typer.Option("--task-type", help="Only this task type; repeat.")] = None,
     language: Annotated[list[str] | None, typer.Option("--language", help="Only this language; repeat.")] = None,
     modality: Annotated[
@@ -42,18 +43,18 @@ def build(
     seed: Annotated[int, typer.Option(help="Another seed draws other splits.")] = 0,
     licence: Annotated[str | None, typer.Option(help="Licence of the questions themselves, as CC-BY-4.0.")] = None,
     holdout_salt: Annotated[str | None, typer.Option(help="Secret for the hold-out's hashes; else drawn.")] = None,
-    by: ByOption = "maintainer",
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Choose accepted items and put each into a split; 'seal' makes it final, 'discard' takes it back.
 
-    Example: interplay release build zoo 1.0.0 --dev-share 0.2
+    Example: interplay release build zoo 1.0.0 --dev-share 0.2 --by ana
     """
     query = Query(task_type or (), language or (), modality or ())
     recipe = Recipe(query, SplitPlan(dev_share, holdout_share, seed), licence, holdout_salt)
     with open_workspace(project) as workspace:
-        built = build_release(workspace.database, name, version, recipe, by)
+        actor = actor_named(workspace.database, by)
+        built = build_release(workspace.database, name, version, recipe, actor)
     _show_built(built, as_json)
 
 
@@ -61,21 +62,22 @@ def build(
 def seal(
     name: NameArgument,
     version: VersionArgument,
+    by: ByOption,
     allow_licence: Annotated[
         list[str] | None,
         typer.Option("--allow-licence", help="A licence or URL that you have read and that allows publishing; repeat."),
     ] = None,
-    by: ByOption = "maintainer",
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Check a release and make it final. All that blocks it is shown at once, and the exit code is then 1.
 
-    Example: interplay release seal zoo 1.0.0
+    Example: interplay release seal zoo 1.0.0 --by ana
     """
     with open_workspace(project) as workspace:
-        order = SealOrder(name, version, by, allow_licence or (), _media_checks(workspace))
+        actor = actor_named(workspace.database, by)
+        order = SealOrder(name, version, actor, allow_licence or (), _media_checks(workspace))
         try:
             if dry_run:
                 _show_check(check_release(workspace.database, workspace.blobs, order), as_json)
@@ -193,16 +195,16 @@ def show_command(
 def discard(
     name: NameArgument,
     version: VersionArgument,
-    by: ByOption = "maintainer",
+    by: ByOption,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Take back a release that is not sealed; its version is free again.
 
-    Example: interplay release discard zoo 1.0.0
+    Example: interplay release discard zoo 1.0.0 --by ana
     """
     with open_workspace(project) as workspace, workspace.database.session() as session:
-        discard_release(session, name, version, by)
+        discard_release(session, name, version, actor_named(workspace.database, by))
     show({"discarded": [name, version]}, [f"{name} {version} is discarded"], as_json)
 
 

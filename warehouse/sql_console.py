@@ -10,7 +10,8 @@ import fsspec
 from core.errors import InterplayError
 from warehouse.analytics import analysis, snapshot
 from warehouse.database import Database
-from warehouse.facts import FACT_KINDS, FactStore
+from warehouse.fact_kinds import FACT_KINDS
+from warehouse.facts import FactStore
 
 
 class BadQuery(InterplayError):

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from core.errors import InterplayError
 from core.settings import PROJECT_FILE, Project
 from warehouse.blobs import BlobStore
+from warehouse.consents import withdrawn_at
 from warehouse.database import Database
 from warehouse.facts import FactStore
 
@@ -19,9 +21,11 @@ _PROJECT_TEXT = """\
 # executor = "local"                                      # local, threads, ray or dask
 # originals = "sealed"                                    # or "dropped": keep only the stripped working copies
 # asr_model = "small"                                     # faster-whisper: a name, or a folder
-# diarization_model = "pyannote/speaker-diarization-3.1"  # pyannote: a hub id, or a folder; none is the lighter way
+# diarization_model = "pyannote/speaker-diarization-community-1"  # pyannote: a hub id, or a folder; none: lighter way
 # clip_model = "ViT-B-32/laion2b_s34b_b79k"               # open_clip: ARCHITECTURE/TAG, or ARCHITECTURE/FILE
 # text_model = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"  # or a folder
+# languages = ["zh", "en"]                                # a list; what is said in others is dropped
+# allowed_licences = ["CC-BY-NC-4.0"]                     # a list; taken beside those known as open
 
 # Models by a name of your own; any Inspect AI provider works, with its arguments.
 # [models.gemini]
@@ -99,11 +103,13 @@ def upgrade_project(folder: Path | None) -> Project:
 
 
 def _stores(project: Project) -> Workspace:
+    database = Database(project.database_url)
+    gone = partial(withdrawn_at, database)
     return Workspace(
         project=project,
-        database=Database(project.database_url),
-        blobs=BlobStore(project.blobs_url),
+        database=database,
+        blobs=BlobStore(project.blobs_url, gone),
         # As received, with whatever personal data they carry: apart from what is served and released.
-        originals=BlobStore(f"{project.blobs_url}/originals"),
+        originals=BlobStore(f"{project.blobs_url}/originals", gone),
         facts=FactStore(project.facts_url, project.root / "journal"),
     )

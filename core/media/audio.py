@@ -1,8 +1,11 @@
 """Sound through FFmpeg: decoded to arrays, written as WAV, and stripped of tags and cover pictures."""
 
 import io
+import tempfile
 import wave
 from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
 
 import av
 import numpy as np
@@ -12,6 +15,7 @@ from av.audio.resampler import AudioResampler
 from av.audio.stream import AudioStream
 from av.container import InputContainer
 from av.error import FFmpegError
+from av.packet import Packet
 
 from core.media import formats
 from core.media.container import (
@@ -28,8 +32,8 @@ from core.media.container import (
 from core.media.errors import TooLarge, UndecodableMedia, UnsupportedMedia
 from core.media.formats import Format, recognise
 from core.media.limits import DEFAULT_LIMITS, MediaLimits
-from core.media.segments import without_metadata
-from core.media.source import Source, read_source, source_name
+from core.media.segments import Piece, is_whole, kept_pieces, write_pieces
+from core.media.source import Source, content_of, open_source, source_name
 
 Samples = npt.NDArray[np.float32]
 
@@ -45,6 +49,8 @@ _FILE_OF_CODEC = {
     **dict.fromkeys(("pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_s32le", "pcm_f32le", "pcm_f64le"), "wav"),
 }
 """Codec to the muxer of the plain sound file that carries it."""
+_TAGGING_MUXERS = ("flac", "mp3", "wav")
+"""What these write of themselves is cut out of their files."""
 _MUXER_OPTIONS = {"mp3": {"id3v2_version": "0", "write_xing": "0"}}
 
 
@@ -168,28 +174,57 @@ def strip_container(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> byt
         UndecodableMedia, UnsupportedMedia: The streams cannot be read or copied.
         EmptyFile, TooLarge, DisguisedMedia, ReferencingMedia: As `load_audio`.
     """
+    buffer = io.BytesIO()
+    strip_container_into(buffer, source, limits)
+    return buffer.getvalue()
+
+
+def strip_container_into(target: BinaryIO, source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> None:
+    """Write to an empty file what `strip_container` gives, without holding it in memory.
+
+    Raises:
+        As `strip_container`.
+    """
     name = source_name(source)
-    data = read_source(source, limits)
-    found = recognise(io.BytesIO(data), name)
-    try:
-        cut = None if found.is_image else without_metadata(data, found)
-    except ValueError as error:
-        raise UndecodableMedia(f"{name}: damaged {found.label} data ({error})") from error
-    if cut is not None:
-        del data  # hours of sound do not fit into memory thrice
-        return _without_flac_tail(cut, name, limits) if found == formats.FLAC else cut
-    with opened(data, limits) as container:
+    with open_source(source, limits) as file:
+        found = recognise(file, name)
+        if not found.is_image and (pieces := _stripped(file, source, found, limits)) is not None:
+            write_pieces(pieces, file, target)
+            return
+    with opened(source, limits) as container:
         video, audio = main_video(container), main_audio(container)
         streams = [stream for stream in (video, audio) if stream is not None]
         if not streams:
             raise UnsupportedMedia(f"{name}: a {found.label} file without sound or picture")
-        return remux(container, streams, _muxer(found, audio if video is None else None), name)
+        remux(container, streams, _muxer(found, audio if video is None else None), name, target)
+
+
+def is_stripped(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> bool:
+    """Whether stripping a sound or picture would give the same bytes, as far as that is told without decoding it.
+
+    Raises:
+        UndecodableMedia, UnsupportedMedia, EmptyFile, TooLarge, ReferencingMedia: As `strip_container`.
+    """
+    with open_source(source, limits) as file:
+        found = recognise(file, source_name(source))
+        pieces = _stripped(file, source, found, limits)
+        if pieces is None:
+            return False
+        with content_of(file) as data:
+            return is_whole(pieces, data)
 
 
 def extract_audio(
-    container: InputContainer, stream: AudioStream, name: str, shift_s: float, limits: MediaLimits = DEFAULT_LIMITS
-) -> bytes:
-    """One sound stream as a plain sound file: its packets copied where such a file exists, else decoded to WAV.
+    container: InputContainer,
+    stream: AudioStream,
+    name: str,
+    target: BinaryIO,
+    shift_s: float,
+    limits: MediaLimits = DEFAULT_LIMITS,
+) -> None:
+    """Write one sound stream to an empty file, as a plain sound file.
+
+    Its packets are copied where such a file exists, else it is decoded to WAV.
 
     Decoding loses nothing: WAV holds every sample format that decoders give. Times are moved by `shift_s` towards zero.
 
@@ -197,13 +232,23 @@ def extract_audio(
         UndecodableMedia: It cannot be read.
     """
     muxer = _FILE_OF_CODEC.get(codec_name(stream))
-    if muxer is not None:
-        copied = remux(container, [stream], muxer, name, shift_s, **_MUXER_OPTIONS.get(muxer, {}))
-        return without_metadata(copied, recognise(io.BytesIO(copied), name)) or copied
-    try:
-        return _decoded_to_wav(container, stream, name, limits)
-    except FFmpegError as error:
-        raise undecodable(error, name) from error
+    if muxer is None:
+        try:
+            _decode_to_wav(container, stream, name, target, limits)
+        except FFmpegError as error:
+            raise undecodable(error, name) from error
+        return
+    options = _MUXER_OPTIONS.get(muxer, {})
+    if muxer not in _TAGGING_MUXERS:
+        remux(container, [stream], muxer, name, target, shift_s, **options)
+        return
+    with _file_beside(target) as tagged:
+        remux(container, [stream], muxer, name, tagged, shift_s, **options)
+        found = recognise(tagged, name)
+        with content_of(tagged) as data:
+            pieces = kept_pieces(data, found)
+        assert pieces is not None
+        write_pieces(pieces, tagged, target)
 
 
 def extracted_start_s(container: InputContainer, stream: AudioStream, name: str) -> float | None:
@@ -222,21 +267,44 @@ def extracted_start_s(container: InputContainer, stream: AudioStream, name: str)
     return packet_s if codec_name(stream) == "mp3" else sample_s
 
 
-def _without_flac_tail(data: bytes, name: str, limits: MediaLimits) -> bytes:
-    """FLAC without what hangs behind its last frame, whose length nothing but decoding it tells."""
-    with opened(data, limits) as container:
+def _file_beside(target: BinaryIO) -> BinaryIO:
+    """A nameless file where the target lies: in memory or in its folder."""
+    return io.BytesIO() if isinstance(target, io.BytesIO) else tempfile.TemporaryFile(dir=Path(target.name).parent)
+
+
+def _stripped(file: BinaryIO, source: Source, found: Format, limits: MediaLimits) -> list[Piece] | None:
+    """Of an open file of segments, what is kept; None for other formats."""
+    name = source_name(source)
+    try:
+        with content_of(file) as data:
+            pieces = kept_pieces(data, found)
+    except ValueError as error:
+        raise UndecodableMedia(f"{name}: damaged {found.label} data ({error})") from error
+    if pieces is None or found != formats.FLAC:
+        return pieces
+    head, coded = pieces
+    assert isinstance(coded, range)
+    return [head, range(coded.start, min(coded.stop, _flac_end(source, limits) or coded.stop))]
+
+
+def _flac_end(source: Source, limits: MediaLimits) -> int | None:
+    """Where the last frame of FLAC ends, whose length nothing but decoding it tells; None when it does not decode."""
+    name = source_name(source)
+    with opened(source, limits) as container:
         stream = container.streams.audio[0]
+        last: Packet[AudioStream] | None = None
         try:
-            *_, last = (packet for packet in container.demux(stream) if packet.size)
+            for packet in container.demux(stream):
+                last = packet if packet.size else last
         except FFmpegError as error:
             raise undecodable(error, name) from error
-        except ValueError as error:
-            raise UndecodableMedia(f"{name}: there is no sound in it") from error
+        if last is None:
+            raise UndecodableMedia(f"{name}: there is no sound in it")
         assert last.pos is not None
         setup, coded = stream.codec_context.extradata, bytes(last)
     whole = _decoded_flac_frame(setup, coded)
     if whole is None:
-        return data
+        return None
     # The shortest beginning that decodes to the same sound.
     short, long = 0, len(coded)
     while long - short > 1:
@@ -245,7 +313,7 @@ def _without_flac_tail(data: bytes, name: str, limits: MediaLimits) -> bytes:
             long = middle
         else:
             short = middle
-    return data[: last.pos + long]
+    return last.pos + long
 
 
 def _decoded_flac_frame(setup: bytes | None, coded: bytes) -> bytes | None:
@@ -305,10 +373,11 @@ class _Resampling:
             self._resampler = None
 
 
-def _decoded_to_wav(container: InputContainer, stream: AudioStream, name: str, limits: MediaLimits) -> bytes:
+def _decode_to_wav(
+    container: InputContainer, stream: AudioStream, name: str, target: BinaryIO, limits: MediaLimits
+) -> None:
     packed = stream.format.packed.name if stream.format.packed.name in _PCM_OF else "s32"
-    buffer = io.BytesIO()
-    with av.open(buffer, "w", format="wav", container_options=BITEXACT) as out:
+    with av.open(target, "w", format="wav", container_options=BITEXACT) as out:
         copy = out.add_stream(_PCM_OF[packed], rate=stream.sample_rate)
         assert isinstance(copy, AudioStream)
         copy.layout = stream.layout
@@ -317,4 +386,3 @@ def _decoded_to_wav(container: InputContainer, stream: AudioStream, name: str, l
             frame.pts = None
             out.mux(copy.encode(frame))
         out.mux(copy.encode(None))
-    return buffer.getvalue()

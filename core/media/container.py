@@ -1,6 +1,5 @@
 """Sound and video containers through FFmpeg, opened so that no file can make it open another."""
 
-import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, NoReturn
@@ -163,30 +162,33 @@ def codec_name(stream: Stream) -> str:
 
 
 def remux(
-    container: InputContainer, streams: Sequence[Stream], muxer: str, name: str, shift_s: float = 0.0, **options: str
-) -> bytes:
+    container: InputContainer,
+    streams: Sequence[Stream],
+    muxer: str,
+    name: str,
+    target: BinaryIO,
+    shift_s: float = 0.0,
+    **options: str,
+) -> None:
     """Copy streams into a new container packet by packet: no tags, chapters, covers, user data or other streams.
 
-    Nothing is decoded, and every picture decodes to the same pixels as before.
+    Nothing is decoded, and every picture decodes to the same pixels as before. The same packets give the same bytes.
 
     Args:
         container: Where the streams come from, not read from yet.
         streams: The streams to keep.
         muxer: FFmpeg's name of the new container.
         name: The source, for error texts.
+        target: An empty file that can seek, for the new container.
         shift_s: Seconds that every time is moved towards zero.
         options: Muxer options.
-
-    Returns:
-        The new file, the same bytes for the same packets.
 
     Raises:
         UnsupportedMedia: The new container cannot hold a stream.
         UndecodableMedia: The packets cannot be read or written.
     """
-    buffer = io.BytesIO()
     try:
-        with av.open(buffer, "w", format=muxer, container_options={**BITEXACT, **options}) as out:
+        with av.open(target, "w", format=muxer, container_options={**BITEXACT, **options}) as out:
             copies = {stream.index: _copy_of(stream, out, name) for stream in streams}
             cuts = {stream.index: user_data_cutter(stream) for stream in streams}
             for packet in _to_copy(container, tuple(streams)):
@@ -202,7 +204,6 @@ def remux(
                 out.mux(kept)
     except FFmpegError as error:
         raise undecodable(error, name) from error
-    return buffer.getvalue()
 
 
 def _to_copy(container: InputContainer, streams: tuple[Stream, ...]) -> Iterator["Packet[Stream]"]:

@@ -17,6 +17,12 @@ class EmptyFile(MediaError):
     reason = "empty_file"
 
 
+class UnreadableFile(MediaError):
+    """A path where no file is, or none that may be read."""
+
+    reason = "unreadable"
+
+
 class UndecodableMedia(MediaError):
     """Content that no decoder can read, though it is all there."""
 

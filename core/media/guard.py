@@ -120,7 +120,7 @@ class Guard:
         return ProcessPool(
             max_workers=1,
             initializer=_bound_worker,
-            initargs=(self._limits.memory_bytes,),
+            initargs=(self._limits,),
             context=multiprocessing.get_context("spawn"),
         )
 
@@ -157,14 +157,23 @@ def _thread_pools(_module_count: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _bound_worker(memory_bytes: int) -> None:
-    """Set up a worker: its memory, its death with its parent, and no waiting for Python when it is told to stop."""
+def _bound_worker(limits: MediaLimits) -> None:
+    """Set up a worker: its bounds, its death with its parent, and no waiting for Python when it is told to stop."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # Anonymous memory, not address space: libraries reserve far more of that than they ever use.
-    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    _lower(resource.RLIMIT_DATA, limits.memory_bytes)
+    # A small file can decode to a disk full of sound. What goes over fails with EFBIG, for Python ignores the signal.
+    _lower(resource.RLIMIT_FSIZE, limits.max_bytes)
     threading.Thread(target=_die_with_parent, daemon=True).start()
+
+
+def _lower(which: int, most: int) -> None:
+    """Bound a resource, which nobody may raise over what its owner was given."""
+    _, given = resource.getrlimit(which)
+    least = most if given == resource.RLIM_INFINITY else min(most, given)
+    resource.setrlimit(which, (least, least))
 
 
 def _die_with_parent() -> None:

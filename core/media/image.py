@@ -21,8 +21,8 @@ from core.media.errors import (
 )
 from core.media.formats import Format, recognise
 from core.media.limits import DEFAULT_LIMITS, MediaLimits
-from core.media.segments import without_metadata
-from core.media.source import Source, open_source, read_source, source_name
+from core.media.segments import Piece, is_whole, kept_pieces, write_pieces
+from core.media.source import Content, Source, content_of, open_source, source_name
 from core.media.structure import is_bare_picture
 
 REENCODE_QUALITY = 95
@@ -86,7 +86,7 @@ def load_image(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> Image.Im
         return as_rgb(upright(image))
 
 
-def strip_image(data: bytes, limits: MediaLimits = DEFAULT_LIMITS) -> bytes:
+def strip_image(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> bytes:
     """The picture without EXIF, XMP, GPS, comments, thumbnails and anything behind its end; upright as it was meant.
 
     JPEG, PNG, WebP and GIF that are upright keep their coded data bit for bit. A turned picture, and AVIF with
@@ -96,23 +96,38 @@ def strip_image(data: bytes, limits: MediaLimits = DEFAULT_LIMITS) -> bytes:
     Raises:
         As `load_image`.
     """
-    name = source_name(data)
-    file = io.BytesIO(read_source(data, limits))
-    found = recognise(file, name)
-    with opened_image(file, found, name, limits) as image:
+    buffer = io.BytesIO()
+    strip_image_into(buffer, source, limits)
+    return buffer.getvalue()
+
+
+def strip_image_into(target: BinaryIO, source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> None:
+    """Write to an empty file what `strip_image` gives.
+
+    Raises:
+        As `load_image`.
+    """
+    name = source_name(source)
+    with open_source(source, limits) as file:
+        # Written outside of the picture, whose errors are taken for its damage.
+        write_pieces(_stripped(file, recognise(file, name), name, limits), file, target)
+
+
+def _stripped(file: BinaryIO, found: Format, name: str, limits: MediaLimits) -> list[Piece]:
+    with content_of(file) as data, opened_image(file, found, name, limits) as image:
         if orientation(image) == 1:
-            if (cut := without_metadata(data, found)) is not None:
-                return cut
+            if (pieces := kept_pieces(data, found)) is not None:
+                return pieces
             if found == formats.AVIF and is_bare_picture(file) and not has_picture_metadata(image, data, found):
-                return data
-        return _coded_again(image, data, found)
+                return [range(len(data))]
+        return [_coded_again(image, data, found)]
 
 
-def has_picture_metadata(image: Image.Image, data: bytes, found: Format) -> bool:
+def has_picture_metadata(image: Image.Image, data: Content, found: Format) -> bool:
     """Whether a picture carries EXIF, XMP, GPS, comments, a thumbnail or something behind its end."""
-    cut = without_metadata(data, found)
-    if cut is not None:
-        return cut != data
+    pieces = kept_pieces(data, found)
+    if pieces is not None:
+        return not is_whole(pieces, data)
     if found == formats.TIFF:
         return bool(set(image.getexif()) - _TIFF_STRUCTURE)
     return bool(set(image.getexif()) - {ExifTags.Base.Orientation} or image.info.get("xmp"))
@@ -208,7 +223,7 @@ def _register_heic(name: str) -> None:
     register_heif_opener()
 
 
-def _coded_again(image: Image.Image, data: bytes, found: Format) -> bytes:
+def _coded_again(image: Image.Image, data: Content, found: Format) -> bytes:
     profile = image.info.get("icc_profile")
     settings, target = _save_settings(data, found)
     frames = []
@@ -229,11 +244,11 @@ def _coded_again(image: Image.Image, data: bytes, found: Format) -> bytes:
     return buffer.getvalue()
 
 
-def _save_settings(data: bytes, found: Format) -> tuple[dict[str, Any], str]:
+def _save_settings(data: Content, found: Format) -> tuple[dict[str, Any], str]:
     if found in (formats.JPEG, formats.HEIC):
         return {"quality": REENCODE_QUALITY}, "JPEG"
     if found == formats.WEBP:
-        return {"quality": REENCODE_QUALITY, "lossless": b"VP8L" in data, "exact": True}, "WEBP"
+        return {"quality": REENCODE_QUALITY, "lossless": data.find(b"VP8L") >= 0, "exact": True}, "WEBP"
     if found == formats.AVIF:
         return {"quality": REENCODE_QUALITY, "max_threads": 1}, "AVIF"
     if found == formats.TIFF:

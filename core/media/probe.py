@@ -24,8 +24,8 @@ from core.media.errors import (
 from core.media.formats import EXTENSIONS, Foreign, Format, refusal, sniff
 from core.media.image import as_rgb, check_pixels, has_picture_metadata, opened_image, orientation, upright
 from core.media.limits import DEFAULT_LIMITS, MediaLimits
-from core.media.segments import without_metadata
-from core.media.source import Source, open_source, source_name
+from core.media.segments import is_whole, kept_pieces
+from core.media.source import Source, content_of, open_source, source_name
 from core.media.streams import decode_streams
 from core.media.structure import missing_tail, outside_reference
 
@@ -89,6 +89,23 @@ def probe(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> MediaProbe:
     return decoding.found
 
 
+def check_name(path: Path, modality: Modality, limits: MediaLimits) -> None:
+    """Hold a file's name against what it is known to hold, as `probe` does, without decoding it again.
+
+    Raises:
+        DisguisedMedia: Its extension promises another modality.
+        MediaError: It cannot be opened.
+    """
+    extension = path.suffix.lower()
+    with open_source(path, limits) as file:
+        found = sniff(file)
+    label = found.label if found is not None else "media"
+    held = set(found.types) if isinstance(found, Format) else {modality}
+    promised = EXTENSIONS.get(extension, frozenset())
+    _check_promise(promised, extension, held, label, str(path))
+    _check_promise(promised, extension, {modality}, f"{label} {modality}", str(path))
+
+
 class Decoding:
     """A file while it is decoded in full: first what it shows, then what it is, so that one decoding serves both.
 
@@ -100,16 +117,14 @@ class Decoding:
     Args:
         source: Path or bytes.
         limits: Bounds.
-        named: The path whose content the bytes are; its name is believed as a path's is.
         is_watched: Whether anybody looks at what is shown; pictures are not made ready for nobody.
     """
 
     found: MediaProbe
     """What the file is, once all that it shows was taken."""
 
-    def __init__(self, source: Source, limits: MediaLimits, named: Path | None = None, is_watched: bool = True) -> None:
+    def __init__(self, source: Source, limits: MediaLimits, is_watched: bool = True) -> None:
         self._source, self._limits, self._is_watched = source, limits, is_watched
-        self._path = named or (source if isinstance(source, Path) else None)
 
     def shown(self) -> Iterator[Shown]:
         """An image as `load_image` gives it; of other files the frames of the picture, or of the sound without one.
@@ -117,14 +132,12 @@ class Decoding:
         Raises:
             MediaError: As `probe`.
         """
-        self.found = yield from _decoded(self._source, self._path, self._limits, self._is_watched)
+        self.found = yield from _decoded(self._source, self._limits, self._is_watched)
 
 
-def _decoded(
-    source: Source, path: Path | None, limits: MediaLimits, is_watched: bool
-) -> Generator[Shown, None, MediaProbe]:
-    name = source_name(path or source)
-    extension = path.suffix.lower() if path else ""
+def _decoded(source: Source, limits: MediaLimits, is_watched: bool) -> Generator[Shown, None, MediaProbe]:
+    name = source_name(source)
+    extension = source.suffix.lower() if isinstance(source, Path) else ""
     promised = EXTENSIONS.get(extension, frozenset())
     with open_source(source, limits) as file:
         sha256, byte_count = _digest(file)
@@ -201,8 +214,8 @@ def _decode_image(
                 most = limits.max_animation_pixels
                 raise TooLarge(f"{name}: {frame_count} frames with more than the {most} pixels that are taken; cut it")
             image.load()
-        file.seek(0)
-        has_metadata = has_picture_metadata(image, file.read(), found)
+        with content_of(file) as data:
+            has_metadata = has_picture_metadata(image, data, found)
     return {
         "modality": Modality.IMAGE,
         "width_px": width_px,
@@ -219,7 +232,7 @@ def _decode_streams(
 ) -> Generator[VideoFrame | AudioFrame, None, Facts]:
     facts = asdict((yield from decode_streams(file, found, name, limits)))
     if not found.muxer:
-        file.seek(0)
-        data = file.read()
-        facts["has_metadata"] = without_metadata(data, found) != data
+        with content_of(file) as data:
+            pieces = kept_pieces(data, found)
+            facts["has_metadata"] = pieces is not None and not is_whole(pieces, data)
     return facts

@@ -1,14 +1,22 @@
 """Metadata cut out of files segment by segment, so that the coded picture or sound stays bit for bit what it was.
 
 Each function keeps what is needed to show or play the file and drops everything else: EXIF, XMP, GPS, comments,
-thumbnails, cover pictures, provenance records, and whatever is hung on behind the end.
+thumbnails, cover pictures, provenance records, and whatever is hung on behind the end. What is kept is told as places
+in the file, for hours of sound are not to be held in memory.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import BinaryIO
 
 from core.media import formats
 from core.media.formats import Format, id3v2_bytes
+from core.media.source import Content
+
+BLOCK_BYTES = 1 << 20
+
+Piece = bytes | range
+"""Of a file made from another: new bytes, or where in the other they stand."""
 
 _PNG_KEPT = set(
     b"IHDR PLTE IDAT IEND tRNS cHRM gAMA iCCP sBIT sRGB cICP mDCV cLLI bKGD hIST pHYs sPLT acTL fcTL fdAT".split()
@@ -36,7 +44,7 @@ class BrokenSegments(ValueError):
     """A chain of segments that does not hold together."""
 
 
-def without_metadata(data: bytes, found: Format) -> bytes | None:
+def kept_pieces(data: Content, found: Format) -> list[Piece] | None:
     """The file with all metadata cut out; None for a format that is not made of segments that can be cut.
 
     Raises:
@@ -51,9 +59,37 @@ def without_metadata(data: bytes, found: Format) -> bytes | None:
         raise BrokenSegments("a segment ends behind the end of the file") from error
 
 
-def _jpeg(data: bytes) -> bytes:
+def is_whole(pieces: Sequence[Piece], data: Content) -> bool:
+    """Whether the pieces make up the file from which they come, so that nothing was cut out."""
+    if sum(map(len, pieces)) != len(data):
+        return False
+    at = 0
+    for piece in pieces:
+        is_there = isinstance(piece, range) and piece.start == at
+        if not is_there and data[at : at + len(piece)] != _bytes_of(piece, data):
+            return False
+        at += len(piece)
+    return True
+
+
+def write_pieces(pieces: Iterable[Piece], file: BinaryIO, target: BinaryIO) -> None:
+    """Write what the pieces of an open file make up."""
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            target.write(piece)
+            continue
+        file.seek(piece.start)
+        for at in range(piece.start, piece.stop, BLOCK_BYTES):
+            target.write(file.read(min(BLOCK_BYTES, piece.stop - at)))
+
+
+def _bytes_of(piece: Piece, data: Content) -> bytes:
+    return piece if isinstance(piece, bytes) else data[piece.start : piece.stop]
+
+
+def _jpeg(data: Content) -> list[Piece]:
     """Keeps the JFIF header without its thumbnail, ICC profiles, Adobe's colour transform and all coded data."""
-    kept = [b"\xff\xd8"]
+    kept: list[Piece] = [b"\xff\xd8"]
     at = 2
     while found := _JPEG_NEXT_MARKER.search(data, at):
         marker, start = found.group(1)[0], found.end()
@@ -72,8 +108,8 @@ def _jpeg(data: bytes) -> bytes:
         if marker == 0xDA:
             following = _JPEG_NEXT_MARKER.search(data, end)
             at = following.start() if following else len(data)
-            kept.append(data[end:at])
-    return b"".join([*kept, b"\xff\xd9"])
+            kept.append(range(end, at))
+    return [*kept, b"\xff\xd9"]
 
 
 def _jpeg_payload(marker: int, payload: bytes) -> bytes | None:
@@ -87,8 +123,8 @@ def _jpeg_payload(marker: int, payload: bytes) -> bytes | None:
     return None if is_application_or_comment else payload
 
 
-def _png(data: bytes) -> bytes:
-    kept = [data[:8]]
+def _png(data: Content) -> list[Piece]:
+    kept: list[Piece] = [range(8)]
     at = 8
     while at + 12 <= len(data):
         end = at + 12 + int.from_bytes(data[at : at + 4], "big")
@@ -96,17 +132,16 @@ def _png(data: bytes) -> bytes:
         if end > len(data):
             raise BrokenSegments(f"chunk {name!r} ends at byte {end}")
         if name in _PNG_KEPT:
-            kept.append(data[at:end])
+            kept.append(range(at, end))
         if name == b"IEND":
             break
         at = end
-    return b"".join(kept)
+    return kept
 
 
-def _riff(data: bytes, kept_names: set[bytes]) -> bytes:
+def _riff(data: Content, kept_names: set[bytes]) -> list[Piece]:
     """A RIFF file of the named chunks alone; the size field of a recording that was never closed stays as it is."""
-    kept: list[memoryview] = []
-    whole = memoryview(data)  # its slices are no copies, for hours of sound would not fit into memory thrice
+    kept: list[Piece] = []
     at, end_of_file = 12, len(data)
     size_field = data[4:8]
     is_open = int.from_bytes(size_field, "little") in (0, 0xFFFFFFFF)
@@ -116,29 +151,28 @@ def _riff(data: bytes, kept_names: set[bytes]) -> bytes:
         name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
         end = min(at + 8 + size + size % 2, len(data))
         if name in kept_names:
-            kept.append(whole[at:end])
+            kept.append(range(at, end))
         at = end
-    byte_count = sum(map(len, kept))
-    new_field = size_field if is_open else (byte_count + 4).to_bytes(4, "little")
-    if new_field == size_field and byte_count == len(data) - 12:
-        return data
-    return b"".join([data[:4], new_field, data[8:12], *kept])
+    new_field = size_field if is_open else (sum(map(len, kept)) + 4).to_bytes(4, "little")
+    return [data[:4] + new_field + data[8:12], *kept]
 
 
-def _webp(data: bytes) -> bytes:
-    result = bytearray(_riff(data, _WEBP_KEPT))
-    if result[12:16] == b"VP8X":
-        result[20] &= ~_WEBP_EXIF_AND_XMP & 0xFF
-    return bytes(result)
+def _webp(data: Content) -> list[Piece]:
+    head, *chunks = _riff(data, _WEBP_KEPT)
+    if chunks and _bytes_of(chunks[0], data).startswith(b"VP8X"):
+        extended = bytearray(_bytes_of(chunks[0], data))
+        extended[8] &= ~_WEBP_EXIF_AND_XMP & 0xFF
+        chunks[0] = bytes(extended)
+    return [head, *chunks]
 
 
-def _wav(data: bytes) -> bytes:
+def _wav(data: Content) -> list[Piece]:
     return _riff(data, _WAV_KEPT)
 
 
-def _gif(data: bytes) -> bytes:
+def _gif(data: Content) -> list[Piece]:
     at = 13 + _gif_colours(data[10])
-    kept = [data[:at]]
+    kept: list[Piece] = [range(at)]
     while data[at] in (0x21, 0x2C):
         if data[at] == 0x21:
             end = _gif_blocks_end(data, at + 2)
@@ -149,32 +183,32 @@ def _gif(data: bytes) -> bytes:
             end = _gif_blocks_end(data, at + 11 + _gif_colours(data[at + 9]))
             keep = True
         if keep:
-            kept.append(data[at:end])
+            kept.append(range(at, end))
         at = end
-    return b"".join([*kept, b"\x3b"])
+    return [*kept, b"\x3b"]
 
 
 def _gif_colours(flags: int) -> int:
     return 3 << (flags & 7) + 1 if flags & 0x80 else 0
 
 
-def _gif_blocks_end(data: bytes, at: int) -> int:
+def _gif_blocks_end(data: Content, at: int) -> int:
     while data[at]:
         at += data[at] + 1
     return at + 1
 
 
-def _mp3(data: bytes) -> bytes:
+def _mp3(data: Content) -> list[Piece]:
     return _frames_alone(data, _mp3_frame_bytes)
 
 
-def _aac(data: bytes) -> bytes:
+def _aac(data: Content) -> list[Piece]:
     return _frames_alone(data, _adts_frame_bytes)
 
 
-def _frames_alone(data: bytes, frame_bytes: Callable[[bytes, int], int]) -> bytes:
+def _frames_alone(data: Content, frame_bytes: Callable[[Content, int], int]) -> list[Piece]:
     """MPEG audio frames without tags and whatever else stands before, between or behind them."""
-    kept = []
+    kept: list[Piece] = []
     at = 0
     while length := id3v2_bytes(data[at : at + formats.ID3V2_HEADER_BYTES]):
         at += length
@@ -185,13 +219,13 @@ def _frames_alone(data: bytes, frame_bytes: Callable[[bytes, int], int]) -> byte
         if at < end <= len(data) and (run < at or end == len(data) or frame_bytes(data, end)):
             at = end
             continue
-        kept.append(data[run:at])
+        kept.append(range(run, at))
         following = data.find(b"\xff", at + 1)
         run = at = len(data) if following < 0 else following
-    return b"".join([*kept, data[run:at]])
+    return [*kept, range(run, at)]
 
 
-def _mp3_frame_bytes(data: bytes, at: int) -> int:
+def _mp3_frame_bytes(data: Content, at: int) -> int:
     """Length of the frame of layer II or III that begins there, 0 where none does (ISO 11172-3, 2.4.2.3; 13818-3)."""
     if formats.mpeg_audio(data[at : at + 4]) != formats.MP3:
         return 0
@@ -203,18 +237,19 @@ def _mp3_frame_bytes(data: bytes, at: int) -> int:
     return slots * kilobits // rate_hz + (data[at + 2] >> 1 & 1)
 
 
-def _adts_frame_bytes(data: bytes, at: int) -> int:
+def _adts_frame_bytes(data: Content, at: int) -> int:
     """Length of the AAC frame that begins there, 0 where none does (ISO 13818-7, 6.2)."""
     if formats.mpeg_audio(data[at : at + 4]) != formats.AAC or at + 6 > len(data):
         return 0
     return int.from_bytes(data[at + 3 : at + 6], "big") >> 5 & 0x1FFF
 
 
-def _flac(data: bytes) -> bytes:
-    while length := id3v2_bytes(data[: formats.ID3V2_HEADER_BYTES]):
-        data = data[length:]
+def _flac(data: Content) -> list[Piece]:
+    start = 0
+    while length := id3v2_bytes(data[start : start + formats.ID3V2_HEADER_BYTES]):
+        start += length
     blocks = []
-    at, is_last = 4, False
+    at, is_last = start + 4, False
     while not is_last:
         is_last, kind = bool(data[at] & 0x80), data[at] & 0x7F
         end = at + 4 + int.from_bytes(data[at + 1 : at + 4], "big")
@@ -223,11 +258,10 @@ def _flac(data: bytes) -> bytes:
         at = end
     heads = [kind | (0x80 if place == len(blocks) else 0) for place, (kind, _) in enumerate(blocks, start=1)]
     kept = [bytes([head]) + rest for head, (_, rest) in zip(heads, blocks, strict=True)]
-    head = b"".join([b"fLaC", *kept])
-    return data if data[:at] == head else b"".join([head, memoryview(data)[at:]])
+    return [b"".join([b"fLaC", *kept]), range(at, len(data))]
 
 
-_CUTTERS: Mapping[str, Callable[[bytes], bytes]] = {
+_CUTTERS: Mapping[str, Callable[[Content], list[Piece]]] = {
     formats.JPEG.label: _jpeg,
     formats.PNG.label: _png,
     formats.WEBP.label: _webp,

@@ -1,11 +1,13 @@
 """Video through FFmpeg: frames as arrays, and a film taken apart into its picture and its sound."""
 
+import io
 import itertools
 import math
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -101,6 +103,22 @@ def demux(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> Demuxed:
         UnsupportedMedia: Its container cannot be written again.
         EmptyFile, TooLarge, DisguisedMedia, ReferencingMedia: It is no film that is read here.
     """
+    picture, sound = io.BytesIO(), io.BytesIO()
+    offset_s = demux_into(picture, sound, source, limits)
+    return Demuxed(picture.getvalue(), None if offset_s is None else sound.getvalue(), offset_s or 0.0)
+
+
+def demux_into(
+    picture: BinaryIO, sound: BinaryIO, source: Source, limits: MediaLimits = DEFAULT_LIMITS
+) -> float | None:
+    """Write to two empty files what `demux` gives, without holding it in memory.
+
+    Returns:
+        When the sound begins on the clock of the picture, in seconds; None without sound, whose file stays empty.
+
+    Raises:
+        As `demux`.
+    """
     name = source_name(source)
     with open_source(source, limits) as file:
         muxer = recognise(file, name).muxer
@@ -110,17 +128,17 @@ def demux(source: Source, limits: MediaLimits = DEFAULT_LIMITS) -> Demuxed:
         raise UndecodableMedia(f"{name}: its picture track holds no picture")
     _, picture_start_s = times_s
     with opened(source, limits) as container:
-        muted = remux(container, [_picture(container, name)], muxer, name, picture_start_s)
+        remux(container, [_picture(container, name)], muxer, name, picture, picture_start_s)
     with opened(source, limits) as container:
-        sound = main_audio(container)
-        sound_start_s = None if sound is None else extracted_start_s(container, sound, name)
+        stream = main_audio(container)
+        sound_start_s = None if stream is None else extracted_start_s(container, stream, name)
     if sound_start_s is None:
-        return Demuxed(muted, None, 0.0)
+        return None
     with opened(source, limits) as container:
-        sound = main_audio(container)
-        assert sound is not None
-        audio = extract_audio(container, sound, name, sound_start_s, limits)
-    return Demuxed(muted, audio, round(sound_start_s - picture_start_s, 6))
+        stream = main_audio(container)
+        assert stream is not None
+        extract_audio(container, stream, name, sound, sound_start_s, limits)
+    return round(sound_start_s - picture_start_s, 6)
 
 
 def pixels_of(frame: VideoFrame) -> Pixels:

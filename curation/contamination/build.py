@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -62,7 +63,8 @@ def build(source: Source, making: Making = Making()) -> Built:
     """
     if not source.texts and not source.media:
         raise NothingToIndex(
-            f"{source.origin} holds no question and no medium; see 'interplay contamination index --help'"
+            f"{source.origin} holds no question and no medium that can be read; say with --mapping which columns hold "
+            "the text, the options and the media"
         )
     texts = sorted(source.texts, key=lambda one: one.id)
     looks, failures = _look_at(source.media, making)
@@ -202,7 +204,8 @@ def _look_at_some(
             except (InterplayError, OSError) as error:
                 failures.append(Rejected(one.id, "unreadable", printable(str(error))))
                 continue
-            tasks.append((one, guard.submit(_look, path, limits)))
+            folder = files.enter_context(tempfile.TemporaryDirectory(prefix="interplay-look-"))
+            tasks.append((one, guard.submit(_look, path, Path(folder), limits)))
         for one, task in tasks:
             try:
                 main, sound = task.result()
@@ -216,9 +219,9 @@ def _look_at_some(
     bar.advance(len(some))
 
 
-def _look(path: Path, limits: MediaLimits) -> tuple[Examined, Examined | None]:
-    """In a worker: what ingest would find, without the bytes."""
-    found = examine(path, limits, DEFAULT_THRESHOLDS)
+def _look(path: Path, folder: Path, limits: MediaLimits) -> tuple[Examined, Examined | None]:
+    """In a worker: what ingest would find; the working copies are left in the folder."""
+    found = examine(path, folder, limits, DEFAULT_THRESHOLDS)
     return found.main, found.sound
 
 

@@ -15,7 +15,7 @@ from core.progress import progress
 from core.provenance import content_hash
 from curation.contamination.build import text_of
 from curation.contamination.compare import EMBEDDING_METHOD, TEXT_METHOD, Comparer, Overlap
-from curation.contamination.evidence import fields_with, side_by_side
+from curation.contamination.evidence import MATCHED, fields_with, side_by_side
 from curation.contamination.index_file import Benchmark, Index, Table
 from curation.contamination.records import Found, Result, store
 from curation.contamination.subjects import Subject, SubjectKind, materials, revisions
@@ -335,5 +335,6 @@ def _medium_match(
         "medium": {"name": medium["id"], "sha256": medium["sha256"]},
         "questions": medium["questions"][:_QUESTIONS_TOLD],
         "question_count": len(medium["questions"]),
+        MATCHED: content_hash([*subject.sha256s, medium["sha256"]]),
     }
     return Found(benchmark.entry.name, medium["id"], modality.value, round(1 - distance, 4), evidence)

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from core.errors import InterplayError
-from curation.contamination.build import Making, build
+from curation.contamination.build import Making, NothingToIndex, build
 from curation.contamination.check import CheckReport, Which, check
 from curation.contamination.entries import Source
 from curation.contamination.index_file import Benchmark, BenchmarkEntry, IndexManifest, open_index, write_index
@@ -21,8 +21,9 @@ from curation.contamination.subjects import subjects_of
 from curation.embedding import text_embedder
 from curation.entries import Rejected
 from curation.materials import HANDLE
-from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show
-from warehouse.people import get_user
+from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, by_option, show
+from warehouse.people import Role, get_user
+from warehouse.release.licences import checked_licence
 from warehouse.tables import ContaminationMatch
 from warehouse.workspace import Workspace, open_workspace
 
@@ -33,9 +34,14 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=N
 IndexOption = Annotated[
     Path, typer.Option("--index", dir_okay=False, help="The index, as 'contamination index' makes it.")
 ]
-MatchArgument = Annotated[str, typer.Argument(metavar="MATCH", help="Id of the match, see 'contamination matches'.")]
+MatchArgument = Annotated[str, typer.Argument(metavar="MATCH", help="Id of the match, or how it begins.")]
+ReplaceOption = Annotated[bool, typer.Option("--replace", help="Write over an index that is there.")]
 ReasonOption = Annotated[str, typer.Option(help="Why, in words; it is kept with the change.")]
-ByOption = Annotated[str, typer.Option(help="Your user name; you need the role reviewer or maintainer.")]
+ByOption = Annotated[str, by_option(Role.REVIEWER, Role.MAINTAINER)]
+
+
+class IndexExists(InterplayError):
+    """An index would be written over a file that is there."""
 
 
 class NoSource(InterplayError):
@@ -75,6 +81,7 @@ def index_command(
     embed: Annotated[
         bool, typer.Option("--embed", help="Hold vectors by the project's text_model too, to find paraphrases.")
     ] = False,
+    replace_it: ReplaceOption = False,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
@@ -92,6 +99,8 @@ def index_command(
         raise NoSource(
             "--name, --version, --licence and --mapping go with one source; index the others apart, then merge"
         )
+    _check_free(file, replace_it)
+    checked_licence(licence)
     told: dict[str, Any] = {"name": name, "version": benchmark_version, "licence": licence}
     layout = read_layout(mapping) if mapping else None
     built: list[Benchmark] = []
@@ -100,7 +109,10 @@ def index_command(
         workspace = opened.enter_context(open_workspace(project)) if question_set or embed else None
         making = _making(workspace, with_texts=not without_texts, embed=embed)
         for one in _sources(workspace, source or (), question_set or (), release or (), layout, failures):
-            made = build(replace(one, **{key: value for key, value in told.items() if value}), making)
+            try:
+                made = build(replace(one, **{key: value for key, value in told.items() if value}), making)
+            except NothingToIndex as error:
+                raise NothingToIndex("; ".join([*_failure_lines(failures[:1]), str(error)])) from error
             built.append(made.benchmark)
             failures += made.failures
     manifest = write_index(file, built)
@@ -112,12 +124,14 @@ def index_command(
 def merge_command(
     file: Annotated[Path, typer.Argument(dir_okay=False, help="The index to write.")],
     parts: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Indexes to put together.")],
+    replace_it: ReplaceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Put indexes together: the same as one index of all their benchmarks.
 
     Example: interplay contamination merge public.index mmstar.index omnibench.index
     """
+    _check_free(file, replace_it)
     indexes = [open_index(part) for part in parts]
     for index in indexes:
         index.verify()
@@ -191,7 +205,7 @@ def matches_command(
         matches = shown(session, found, workspace.blobs, language) if html else shown(session, found)
         if html is not None:
             html.write_text(page(matches, language), encoding="utf-8")
-        document = [_match_document(one.match) | {"name": one.name} for one in matches]
+        document = [_match_document(one.match) | {"name": one.name, "carried_from": one.carried} for one in matches]
     if html is not None and not as_json:
         show(None, [f"{html}: {len(matches)} matches"], False)
         return
@@ -209,7 +223,7 @@ def clear_command(
     """
     with open_workspace(project) as workspace, workspace.database.session() as session:
         document = _match_document(clear(session, match, reason, get_user(session, by)))
-    show(document, [f"match {match} is cleared"], as_json)
+    show(document, [f"match {document['id']} is cleared"], as_json)
 
 
 @app.command("reopen")
@@ -222,7 +236,16 @@ def reopen_command(
     """
     with open_workspace(project) as workspace, workspace.database.session() as session:
         document = _match_document(reopen(session, match, reason, get_user(session, by)))
-    show(document, [f"match {match} is open again"], as_json)
+    show(document, [f"match {document['id']} is open again"], as_json)
+
+
+def _check_free(file: Path, replace_it: bool) -> None:
+    """Nothing of an index is silently lost: its benchmarks, or what was said of them."""
+    if file.exists() and not replace_it:
+        raise IndexExists(
+            f"{file} is there already; choose another name (and 'merge' the two), or --replace it, with --licence and "
+            "--version said again"
+        )
 
 
 def _making(workspace: Workspace | None, *, with_texts: bool, embed: bool) -> Making:

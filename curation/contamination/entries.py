@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.content import TextPart
-from core.question import Question, choice_label
+from core.question import Question, Step, choice_label
 from curation.contamination.texts import Document
 
 
@@ -44,10 +44,15 @@ class Source:
 
 def document_of(question: Question) -> Document:
     """The texts of a question: prompt and steps, and its choices."""
-    prompt = " ".join(part.text for part in question.prompt if isinstance(part, TextPart))
-    steps = [(f"step {number}", step.ask) for number, step in enumerate(question.steps, start=1)]
-    choices = [(f"choice {choice_label(place)}", choice.text) for place, choice in enumerate(question.choices)]
-    return Document.of([("prompt", prompt), *steps], choices)
+    prompt = [part.text for part in question.prompt if isinstance(part, TextPart)]
+    return document_from(prompt, question.steps, [choice.text for choice in question.choices])
+
+
+def document_from(prompt: Iterable[str], steps: Iterable[Step], choices: Iterable[str]) -> Document:
+    """The texts of a question by its parts."""
+    asked = [(f"step {number}", step.ask) for number, step in enumerate(steps, start=1)]
+    offered = [(f"choice {choice_label(place)}", choice) for place, choice in enumerate(choices)]
+    return Document.of([("prompt", " ".join(prompt)), *asked], offered)
 
 
 def merged_media(media: Iterable[PublicMedium]) -> tuple[PublicMedium, ...]:

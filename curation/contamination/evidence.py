@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from core.provenance import content_hash
 from curation.contamination.compare import Overlap
 from curation.contamination.texts import Document, Field
 
+MATCHED = "matched"
+"""Where evidence says what of ours matched: a hash, equal as long as it is the same."""
 LONGEST = 2_000
 """Characters of a field that are kept; of a longer one, those around what is shared."""
 _AROUND = 200
@@ -14,7 +17,8 @@ _AROUND = 200
 def side_by_side(overlap: Overlap, ours: Document, theirs: Document | None) -> dict[str, Any]:
     """Evidence of a match, as JSON: `ours` and `theirs` are fields with a label, a text and its shared stretches.
 
-    `theirs` is None where the index holds no texts. Stretches are [first, end) in characters.
+    `theirs` is None where the index holds no texts. Stretches are [first, end) in characters. `matched` is a hash of
+    our stretches; of all our text where a match has none, as neighbours in meaning.
     """
     their_positions = overlap.theirs
     if theirs is not None and overlap.kind == "options":
@@ -23,11 +27,26 @@ def side_by_side(overlap: Overlap, ours: Document, theirs: Document | None) -> d
         "measures": dict(overlap.measures),
         "ours": fields_with(ours, overlap.ours),
         "theirs": None if theirs is None else fields_with(theirs, their_positions),
+        MATCHED: _matched(ours, overlap.ours or {token.position for token in ours.tokens}),
     }
 
 
 def fields_with(document: Document, positions: Iterable[int]) -> list[dict[str, Any]]:
     """The fields of a document, with the stretches of the tokens at these positions."""
+    return [_field(one, shared) for one, shared in zip(document.all_fields, _spans(document, positions), strict=True)]
+
+
+def _matched(document: Document, positions: Iterable[int]) -> str:
+    """Hash of the stretches as they are written, whatever stands around them and however options are ordered."""
+    told = [
+        [" ".join(field.text[first:end].split()) for first, end in shared]
+        for field, shared in zip(document.all_fields, _spans(document, positions), strict=True)
+    ]
+    texts, options = told[: len(document.fields)], told[len(document.fields) :]
+    return content_hash([[one for one in texts if one], sorted(one for one in options if one)])
+
+
+def _spans(document: Document, positions: Iterable[int]) -> list[list[tuple[int, int]]]:
     chosen = set(positions)
     spans: list[list[tuple[int, int]]] = [[] for _ in document.all_fields]
     before = None
@@ -39,7 +58,7 @@ def fields_with(document: Document, positions: Iterable[int]) -> list[dict[str, 
             else:
                 held.append((token.start, token.end))
             before = token.position
-    return [_field(one, shared) for one, shared in zip(document.all_fields, spans, strict=True)]
+    return spans
 
 
 def _field(field: Field, shared: Sequence[tuple[int, int]]) -> dict[str, Any]:

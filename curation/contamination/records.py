@@ -4,23 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, or_, select
 
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
+from curation.contamination.carrying import EVENTS_OF, Told, carry_on, carry_over, is_other, told_before, word_on
+from curation.contamination.evidence import MATCHED
 from curation.contamination.index_file import Index
-from curation.contamination.subjects import SubjectKind
+from curation.contamination.subjects import SubjectKind, standing_revisions
 from curation.materials import chunked
 from warehouse import events
+from warehouse.handles import whole_id
 from warehouse.people import Role, require_role
 from warehouse.tables import ContaminationCheck, ContaminationMatch, User
 
 DECIDERS = (Role.REVIEWER, Role.MAINTAINER)
-_EVENTS_OF = "contamination_match"
-
-
-class UnknownMatch(InterplayError):
-    """No match has that id."""
 
 
 class ImpossibleClearing(InterplayError):
@@ -67,27 +65,25 @@ class Result:
 def store(session: Session, index: Index, results: Sequence[Result], run_id: str, clock: Clock = utc_now) -> None:
     """Bring the rows of these subjects up to date, in the caller's transaction.
 
-    A match that is found again keeps a person's word. One that is no longer found goes with an event, unless it was
-    cleared. One that was cleared under another state of the index, and is not nearer now, is cleared from the start.
+    A match that is found again keeps a person's word, unless something else of ours matches now. One that is no longer
+    found goes with an event, unless it was cleared. One that was cleared under another index, or of an earlier
+    revision, is cleared from the start as long as the same of ours matches (`curation.contamination.carrying`).
     """
     for kind in SubjectKind:
         for some in chunked(one for one in results if one.kind is kind):
             ids = [one.id for one in some]
-            of_these = (ContaminationMatch.subject_kind == kind, col(ContaminationMatch.subject_id).in_(ids))
-            known: dict[str, list[ContaminationMatch]] = {}
-            for match in session.exec(select(ContaminationMatch).where(*of_these).order_by(col(ContaminationMatch.id))):
-                known.setdefault(match.subject_id, []).append(match)
+            told = told_before(session, kind, ids)
             marks = _marks(session, index, kind, ids)
             for one in some:
-                _store_matches(session, index, one, known.get(one.id, []), run_id, clock)
+                _store_matches(session, index, one, told.get(one.id, []), run_id, clock)
                 _mark(session, index, one, marks.get(one.id, []), run_id, clock)
 
 
 def clear(session: Session, match_id: str, reason: str, user: User, clock: Clock = utc_now) -> ContaminationMatch:
-    """Say that a match is no contamination: it stops nothing any more.
+    """Say that a match is no contamination: it stops nothing any more, and no more do open ones that are the same.
 
     Raises:
-        UnknownMatch: There is none of that id.
+        UnknownId, AmbiguousId: There is none of that id, or there are several that begin so.
         NotAllowed: The user's roles do not allow it.
         ImpossibleClearing: It is cleared already, or no reason is given.
     """
@@ -98,14 +94,16 @@ def clear(session: Session, match_id: str, reason: str, user: User, clock: Clock
             "'interplay contamination reopen' takes that back"
         )
     match.cleared_by, match.cleared_why, match.cleared_at = user.name, reason.strip(), clock()
-    return _tell(session, match, user, "clear", reason, clock)
+    _tell(session, match, user, "clear", reason, clock)
+    carry_on(session, match, user.name, clock)
+    return match
 
 
 def reopen(session: Session, match_id: str, reason: str, user: User, clock: Clock = utc_now) -> ContaminationMatch:
     """Take a clearing back: the match counts again.
 
     Raises:
-        UnknownMatch: There is none of that id.
+        UnknownId, AmbiguousId: There is none of that id, or there are several that begin so.
         NotAllowed: The user's roles do not allow it.
         ImpossibleClearing: It is open, or no reason is given.
     """
@@ -119,10 +117,15 @@ def reopen(session: Session, match_id: str, reason: str, user: User, clock: Cloc
 def matches_of(
     session: Session, subjects: Sequence[tuple[SubjectKind, str]] | None = None, open_only: bool = False
 ) -> list[ContaminationMatch]:
-    """Matches (of these subjects, all when None), by subject, nearest first."""
+    """Matches (of these subjects, all when None), by subject, nearest first.
+
+    Open ones are those that count: what was open of an item's earlier revision, or of an item that is gone, does not.
+    """
     query = select(ContaminationMatch)
     if open_only:
-        query = query.where(col(ContaminationMatch.cleared_at).is_(None))
+        stands = col(ContaminationMatch.subject_id).in_(standing_revisions())
+        is_material = ContaminationMatch.subject_kind == SubjectKind.MATERIAL
+        query = query.where(col(ContaminationMatch.cleared_at).is_(None), or_(is_material, stands))
     found: list[ContaminationMatch] = []
     if subjects is None:
         found += session.exec(query)
@@ -139,10 +142,11 @@ def _store_matches(
     session: Session,
     index: Index,
     result: Result,
-    known: Sequence[ContaminationMatch],
+    told: Sequence[Told],
     run_id: str,
     clock: Clock,
 ) -> None:
+    known = (one.match for one in told if one.match.subject_id == result.id)
     here = {
         (one.benchmark, one.entry, one.kind): one
         for one in known
@@ -150,7 +154,15 @@ def _store_matches(
     }
     found = {one.key: one for one in sorted(result.found, key=lambda one: one.score)}
     for key, one in sorted(found.items()):
-        match = here.get(key) or _new(index, result, one, known, run_id, clock)
+        match = here.get(key)
+        if match is None:
+            match = _new(index, result, one, run_id, clock)
+            if (word := word_on(match, told)) is not None:
+                carry_over(session, word, match, result.method, clock)
+        elif match.cleared_at is not None and is_other(match, one.evidence.get(MATCHED)):
+            detail = {"cleared_by": match.cleared_by, "reason": match.cleared_why}
+            events.record(session, result.method, EVENTS_OF, match.id, "reopen", clock, **detail)
+            match.cleared_by = match.cleared_why = match.cleared_at = None
         match.score, match.evidence, match.run_id = one.score, dict(one.evidence), run_id
         session.add(match)
     for key in sorted(here.keys() - found.keys()):
@@ -161,10 +173,8 @@ def _store_matches(
             session.delete(gone)
 
 
-def _new(
-    index: Index, result: Result, found: Found, known: Sequence[ContaminationMatch], run_id: str, clock: Clock
-) -> ContaminationMatch:
-    match = ContaminationMatch(
+def _new(index: Index, result: Result, found: Found, run_id: str, clock: Clock) -> ContaminationMatch:
+    return ContaminationMatch(
         subject_kind=result.kind,
         subject_id=result.id,
         index_name=index.name,
@@ -173,14 +183,10 @@ def _new(
         entry=found.entry,
         kind=found.kind,
         score=found.score,
+        evidence=dict(found.evidence),
         run_id=run_id,
         created_at=clock(),
     )
-    for one in known:
-        is_same = (one.benchmark, one.entry, one.kind) == found.key and found.score <= one.score
-        if is_same and one.cleared_at is not None:
-            match.cleared_by, match.cleared_why, match.cleared_at = one.cleared_by, one.cleared_why, one.cleared_at
-    return match
 
 
 def _marks(
@@ -218,11 +224,10 @@ def _mark(
 
 def _locked(session: Session, match_id: str, reason: str, user: User) -> ContaminationMatch:
     require_role(user, *DECIDERS)
-    match = session.get(ContaminationMatch, match_id, with_for_update=True)
-    if match is None:
-        raise UnknownMatch(f"no match has the id {match_id!r}; 'interplay contamination matches' shows them")
+    found = whole_id(session, [ContaminationMatch.id], match_id, "match", "interplay contamination matches")
+    match = session.get_one(ContaminationMatch, found, with_for_update=True)
     if not reason.strip():
-        raise ImpossibleClearing(f"match {match_id}: this needs a reason; write why it is or is not a copy")
+        raise ImpossibleClearing(f"match {match_id}: this needs a reason (--reason); write why it is or is not a copy")
     return match
 
 
@@ -232,5 +237,5 @@ def _tell(
     session.add(match)
     session.flush()
     about = {"of": [match.subject_kind, match.subject_id], "benchmark": match.benchmark, "entry": match.entry}
-    events.record(session, user.name, _EVENTS_OF, match.id, action, clock, reason=reason.strip(), **about)
+    events.record(session, user.name, EVENTS_OF, match.id, action, clock, reason=reason.strip(), **about)
     return match

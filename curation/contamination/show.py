@@ -17,6 +17,7 @@ from sqlmodel import Session, col, select
 from core.content import Modality
 from core.media.errors import MediaError
 from core.media.preview import thumbnail
+from curation.contamination.carrying import carried_from
 from curation.contamination.subjects import SubjectKind
 from curation.contamination.words import words_in
 from curation.materials import chunked
@@ -39,10 +40,14 @@ class Picture:
 
 @dataclass(frozen=True)
 class Shown:
-    """A match, what of ours it is about, and our media."""
+    """A match, what of ours it is about, and our media.
+
+    `carried` is a clearing that was carried over: the number of the revision or the name of the index that it is from.
+    """
 
     match: ContaminationMatch
     name: str
+    carried: int | str | None = None
     pictures: tuple[Picture, ...] = field(default=(), repr=False)
 
 
@@ -51,6 +56,9 @@ def shown(
 ) -> list[Shown]:
     """Matches with the names of their subjects; with a store also with pictures of our media, each read once."""
     names, media = _names(session, matches, words_in(language)), _media(session, matches)
+    carried = {
+        id_: one.detail["revision"] or one.detail["index"] for id_, one in carried_from(session, matches).items()
+    }
     pictures: dict[str, Picture] = {}
     for told in media.values() if blobs is not None else ():
         for name, material in told:
@@ -60,6 +68,7 @@ def shown(
         Shown(
             match,
             names.get(match.subject_id, match.subject_id),
+            carried.get(match.id),
             tuple(
                 Picture(name, pictures[material.id].address)
                 for name, material in media.get(match.subject_id, ())
@@ -74,6 +83,8 @@ def lines_of(one: Shown, colour: bool = False) -> list[str]:
     """A match as lines: a heading, and our text beside theirs, what they share marked."""
     match, evidence = one.match, one.match.evidence
     state = "open" if match.cleared_at is None else f"cleared by {match.cleared_by}: {match.cleared_why}"
+    if one.carried is not None:
+        state += f" (carried over from {'revision' if isinstance(one.carried, int) else 'index'} {one.carried})"
     measures = ", ".join(f"{name} {value:g}" for name, value in evidence.get("measures", {}).items())
     table = Table(box=SIMPLE_HEAD, expand=True, show_edge=False, pad_edge=False)
     for head in (one.name, f"{match.benchmark} {match.entry}"):

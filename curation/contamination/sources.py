@@ -2,7 +2,7 @@
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,12 +16,13 @@ from sqlmodel import Session, select
 from core.content import Frozen
 from core.errors import InterplayError, UnknownName, first_problem
 from core.question import Question, choice_label
-from curation.contamination.entries import PublicMedium, PublicText, Source, document_of, merged_media
+from curation.contamination.entries import PublicMedium, PublicText, Source, document_from, document_of, merged_media
 from curation.contamination.texts import Document
 from curation.entries import Rejected
-from curation.questions.importers.base import BadRecord, Given
+from curation.questions.importers import QUESTION_FORMATS
+from curation.questions.importers.base import BadRecord, CopyOf, Draft, Given, QuestionFormat, Row
 from curation.questions.importers.fields import first_of, text_of, texts_of
-from curation.questions.media import from_base64, from_value, source_of
+from curation.questions.media import from_base64, from_value, parts_of, source_of
 from curation.questions.rows import TABLE_ENDINGS, read_rows
 from warehouse.blobs import MediaSource
 from warehouse.release.opened import open_export
@@ -33,6 +34,7 @@ class BadLayout(InterplayError):
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
+_BY_MAPPING = "generic"
 _IDS = ("id", "qid", "question_id", "questionId", "pid", "uid", "index")
 _TEXTS = ("question", "prompt", "text", "query")
 _OPTIONS = ("options", "choices", "candidates")
@@ -40,14 +42,14 @@ _MEDIA = ("image", "images", "image_path", "audio", "audio_path", "video", "vide
 
 
 class Layout(Frozen):
-    """Which columns of a table hold what.
+    """Which columns of a table hold what; what a mapping leaves out is guessed by the usual names.
 
     Attributes:
         id: What the benchmark calls a question; the record's place where there is none.
         text: Its texts, in order: hint, passage, question, steps.
         options: Columns of the options in order, or one that holds a list.
-        media: Paths beside the table, bytes as Parquet holds them, or lists of these.
-        base64: Those of `media` that hold base64.
+        media: Paths beside the table, bytes as Parquet holds them, base64, or lists of these.
+        base64: Columns of media that hold nothing but base64: a text in them is never a path.
     """
 
     id: str | None = None
@@ -130,11 +132,11 @@ def read_layout(file: Path) -> Layout:
         raise BadLayout(f"{file}: {first_problem(error, Layout.model_fields)}") from error
 
 
-def guess_layout(columns: Mapping[str, Any], where: str) -> Layout:
-    """The usual names of columns.
+def guess_layout(columns: Mapping[str, Any], where: str, told: Layout) -> Layout:
+    """The usual names of columns, and what a mapping tells in their place or beside them.
 
     Raises:
-        BadLayout: Neither texts nor media have one of them.
+        BadLayout: The columns have neither texts nor media under any of these names.
     """
     options = [name for name in _OPTIONS if name in columns][:1]
     letters = [letter for letter in map(choice_label, range(26)) if letter in columns]
@@ -144,7 +146,9 @@ def guess_layout(columns: Mapping[str, Any], where: str) -> Layout:
         options=tuple(options or (letters if letters[:2] == ["A", "B"] else ())),
         media=tuple(name for name in _MEDIA if name in columns),
     )
-    if not found.text and not found.media:
+    found = found.model_copy(update={name: getattr(told, name) for name in told.model_fields_set})
+    found = found.model_copy(update={"media": tuple(dict.fromkeys((*found.media, *found.base64)))})
+    if not any(name in columns for name in (*found.text, *found.media)):
         raise BadLayout(
             f"{where} has the columns {', '.join(sorted(columns))}; say with --mapping which hold "
             "the text, the options and the media"
@@ -152,9 +156,15 @@ def guess_layout(columns: Mapping[str, Any], where: str) -> Layout:
     return found
 
 
+def known_formats(ending: str) -> list[QuestionFormat]:
+    """The formats that `question import` knows by their fields, for tables of an ending; the most telling first."""
+    formats = [entry.load().with_mapping(None) for entry in QUESTION_FORMATS if entry.name != _BY_MAPPING]
+    return sorted((one for one in formats if ending in one.endings), key=lambda one: -len(one.needs))
+
+
 @dataclass
 class _Tables:
-    """Questions and media of tables, as they are read."""
+    """Questions and media of tables, as they are read: in a format that is known, else by a layout."""
 
     spilled: Path
     layout: Layout | None
@@ -162,40 +172,86 @@ class _Tables:
     media: list[PublicMedium] = field(default_factory=list)
     failures: list[Rejected] = field(default_factory=list)
     _taken: set[str] = field(default_factory=set)
+    _shown: dict[tuple[str, str], PublicMedium] = field(default_factory=dict)
+    """By question and column or placeholder, for records that show the medium of another one."""
 
     def read(self, table: Path) -> None:
         """Take in one table."""
+        # A mapping says how the table is to be read, whatever it looks like.
+        formats = known_formats(table.suffix.lower()) if self.layout is None else []
         for row in read_rows(table):
+            for layout, record in _records(formats, row):
+                try:
+                    self._take(layout, record, table)
+                except BadRecord as error:
+                    self.failures.append(Rejected(record.where, error.reason, str(error)))
+                except CopyOf:
+                    pass  # the same question with its choices turned
+
+    def _take(self, layout: QuestionFormat | None, record: Row, table: Path) -> None:
+        if isinstance(record.data, BadRecord):
+            raise record.data
+        if layout is not None:
             try:
-                if isinstance(row.data, BadRecord):
-                    raise row.data
-                # Lines of JSON need not have the same fields.
-                layout = self.layout or guess_layout(row.data, table.name)
-                self._record(layout, row.key or row.where, row.data, table.parent)
-            except BadRecord as error:
-                self.failures.append(Rejected(row.where, error.reason, str(error)))
+                draft = layout.draft(record.where, record.data)
+            except BadRecord:
+                pass  # an index needs no answers and no choices: what is no question yet is read by its columns
+            else:
+                self._draft(draft, table.parent)
+                return
+        # Lines of JSON need not have the same fields.
+        columns = guess_layout(record.data, table.name, self.layout or Layout())
+        self._record(columns, record.key or record.where, record.data, table.parent)
+
+    def _draft(self, draft: Draft, folder: Path) -> None:
+        self._claim(draft.qid)
+        asked = [part for part in draft.prompt if isinstance(part, str)]
+        document = document_from(asked, draft.steps, draft.choices)
+        if document.all_fields:
+            self.texts.append(PublicText(draft.qid, document))
+        for given in draft.given:
+            self._medium(f"{draft.qid}/{given.name}", (draft.qid, given.name), partial(_itself, given), folder)
 
     def _record(self, layout: Layout, place: str, data: Mapping[str, Any], folder: Path) -> None:
         id_ = (first_of(data, layout.id) if layout.id else None) or place
-        if id_ in self._taken:
-            raise BadRecord("same_id", f"another question has the id {id_!r}")
         texts = [(name, text) for name in layout.text if (text := text_of(data.get(name), name)) is not None]
         document = Document.of(texts, _options(layout, data))
-        self._taken.add(id_)
+        self._claim(id_)
         if document.all_fields:
             self.texts.append(PublicText(id_, document))
         for column in layout.media:
             values = data.get(column)
-            for number, value in enumerate(values if isinstance(values, list) else [values], start=1):
+            several = parts_of(values) if isinstance(values, str) else values
+            is_list = isinstance(several, list) and several != [values]
+            for number, value in enumerate(several if isinstance(several, list) else [several], start=1):
                 if value is not None and value != "":
-                    name = f"{id_}/{column}" + (f"/{number}" if isinstance(values, list) else "")
-                    self._medium(name, id_, column in layout.base64, value, folder)
+                    place = f"{column}/{number}" if is_list else column
+                    given = partial(self._given, value, column, column in layout.base64)
+                    self._medium(f"{id_}/{place}", (id_, place), given, folder)
 
-    def _medium(self, name: str, id_: str, is_base64: bool, value: Any, folder: Path) -> None:
+    def _claim(self, id_: str) -> None:
+        if id_ in self._taken:
+            raise BadRecord("same_id", f"another question has the id {id_!r}")
+        self._taken.add(id_)
+
+    def _given(self, value: Any, column: str, is_base64: bool) -> Given:
+        # Where it stands in the prompt makes no difference here.
+        if isinstance(value, str) and (value.strip(), column) in self._shown:
+            return Given(column, same_as=value.strip())
+        if isinstance(value, str) and is_base64:
+            return Given(column, data=from_base64(value))
+        return from_value(column, value)
+
+    def _medium(self, name: str, place: tuple[str, str], given_of: Callable[[], Given], folder: Path) -> None:
+        id_ = place[0]
         try:
-            inline = isinstance(value, str) and (is_base64 or value.startswith("data:"))
-            # Where it stands in the prompt makes no difference here.
-            given = Given("image_1", data=from_base64(value)) if inline else from_value("image_1", value)
+            given = given_of()
+            if given.same_as is not None:
+                other = self._shown.get((given.same_as, given.name))
+                if other is None:
+                    raise BadRecord("missing_media", f"it is that of {given.same_as[:64]!r}, of which there is none")
+                self.media.append(PublicMedium(other.id, (id_,), other.open))
+                return
             found = source_of(given, folder)
         except BadRecord as error:
             self.failures.append(Rejected(name, error.reason, str(error)))
@@ -206,7 +262,22 @@ class _Tables:
         else:
             assert isinstance(found, Path)
             path, name = found, given.paths[0]
-        self.media.append(PublicMedium(name, (id_,), partial(_standing, path)))
+        self._shown[place] = PublicMedium(name, (id_,), partial(_standing, path))
+        self.media.append(self._shown[place])
+
+
+def _records(formats: Sequence[QuestionFormat], row: Row) -> Iterator[tuple[QuestionFormat | None, Row]]:
+    """What a row holds, by the first format that has its fields; by none where no format does."""
+    for layout in formats:
+        records = list(layout.records(row))
+        if records and all(isinstance(one.data, Mapping) and set(layout.needs) <= one.data.keys() for one in records):
+            yield from ((layout, one) for one in records)
+            return
+    yield None, row
+
+
+def _itself(given: Given) -> Given:
+    return given
 
 
 def _options(layout: Layout, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

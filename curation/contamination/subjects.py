@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
 
 from core.provenance import content_hash
 from curation.contamination.entries import document_of
@@ -14,7 +15,7 @@ from curation.embedding.words import words_of_library
 from curation.materials import find_material
 from warehouse.items import current_revision, find_item, revisions_in
 from warehouse.release.records import lineages
-from warehouse.tables import ItemState, Material, MaterialState, RevisionMedia
+from warehouse.tables import Item, ItemRevision, ItemState, Material, MaterialState, RevisionMedia
 
 # What is gone is nobody's question any more.
 _GONE = frozenset({ItemState.REJECTED, ItemState.RETIRED})
@@ -59,6 +60,12 @@ def revisions(session: Session) -> list[Subject]:
     """The current revision of every item that was not rejected or retired, by the items' names."""
     standing = revisions_in(session, *(set(ItemState) - _GONE))
     return [Subject(SubjectKind.REVISION, revision.id, document_of(revision.as_question())) for _, revision in standing]
+
+
+def standing_revisions() -> SelectOfScalar[str]:
+    """A query for the ids of what `revisions` gives."""
+    current = col(Item.current_revision_id) == col(ItemRevision.id)
+    return select(ItemRevision.id).join(Item, current).where(col(Item.state).not_in(_GONE))
 
 
 def materials(session: Session) -> list[Subject]:

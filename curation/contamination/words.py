@@ -22,6 +22,8 @@ _WORDS = {
     "cleared": ("cleared", "已排除"),
     "by": ("by", "处理人"),
     "why": ("because", "理由"),
+    "carried_revision": ("carried over from revision {}", "沿用第 {} 版的结论"),
+    "carried_index": ("carried over from index {}", "沿用索引 {} 的结论"),
     "score": ("score", "相似度"),
     "revision": ("question", "题目"),
     "numbered": ("{name}, revision {number}", "{name}，第 {number} 版"),

@@ -8,8 +8,8 @@ import numpy.typing as npt
 from curation.dedupe.index import Rows
 from curation.dedupe.match import Match, Pair, inverse, placed
 from curation.dedupe.pictures import INVERSE, Hits, Pictures, view_hits
-from curation.dedupe.register import Maps, compare
-from curation.dedupe.timeline import Alignment, alignments, grouped, is_long_enough, overlap
+from curation.dedupe.register import EMPTY_EVIDENCE, Maps, compare
+from curation.dedupe.timeline import Alignment, alignments, grouped, overlap
 
 FLAT_SPREAD = 1.0
 KEY_BITS = 4
@@ -19,6 +19,9 @@ LINES = 6
 MOMENTS = 12
 SAME_MOMENTS_MIN = 0.5
 """The part of the compared moments that must show the same."""
+SHARED_MIN = 2 / 3
+"""How far both must agree, on average over the shorter film. By half, a show of two photos agrees with all films that
+show one of them."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,13 @@ class Films:
         return float((self.starts[film + 1] - self.starts[film]) / self.hz[film])
 
 
-def near_films(films: Films, asked: npt.NDArray[np.bool_]) -> dict[Pair, Match]:
+def near_films(films: Films, asked: npt.NDArray[np.bool_], shared_min: float = SHARED_MIN) -> dict[Pair, Match]:
     """All near pairs (i, j), i < j, of which one at least is asked for.
 
     Two films are compared when frames of theirs look alike, as pictures do, along lines of constant speed; they are
-    near when half of the shorter one is shown by both, and half of the moments that are compared show the same.
+    near when half of the moments that are compared show the same, and when their blocks correlate by `shared_min` on
+    average over the shorter one, where what only one of them shows counts 0. Who asks for less than half there asks for
+    no more of the compared moments.
     """
     owners = np.repeat(np.arange(len(films.hz)), np.diff(films.starts))
     indexed = np.flatnonzero(_is_key(films, owners))
@@ -51,7 +56,7 @@ def near_films(films: Films, asked: npt.NDArray[np.bool_]) -> dict[Pair, Match]:
     hits = view_hits(keys, np.flatnonzero(is_asked), np.flatnonzero(~is_asked))
     found: dict[Pair, Match] = {}
     for pair, rows in grouped(owners[indexed[hits.reference]], owners[indexed[hits.other]]):
-        match = _compared(films, pair, hits.part(rows), indexed)
+        match = _compared(films, pair, hits.part(rows), indexed, shared_min)
         if match is not None:
             found[pair] = match
     return found
@@ -72,7 +77,7 @@ def _is_key(films: Films, owners: Rows) -> npt.NDArray[np.bool_]:
     return keys
 
 
-def _compared(films: Films, pair: Pair, hits: Hits, indexed: Rows) -> Match | None:
+def _compared(films: Films, pair: Pair, hits: Hits, indexed: Rows, shared_min: float) -> Match | None:
     """The best of some alignments, if it is good enough."""
     # What is first must not depend on the order in which films come.
     low, high = pair
@@ -84,13 +89,14 @@ def _compared(films: Films, pair: Pair, hits: Hits, indexed: Rows) -> Match | No
     second_s = (other - films.starts[second]) / films.hz[second]
     maps = np.where(is_forward[:, None, None], hits.maps(), inverse(hits.maps()))
     turnings = np.where(is_forward, hits.turning, INVERSE[hits.turning])
-    order = np.lexsort((second_s, first_s, hits.window, hits.turning, hits.bits))
+    is_first_whole = is_forward & (hits.window > 0)
+    order = np.lexsort((is_first_whole, second_s, first_s, hits.window, turnings, hits.bits))
     best: tuple[float, Alignment, Maps] | None = None
     for line in alignments(first_s, second_s, STEP_S, LINES):
         on_line = np.abs(second_s - line.speed * first_s - line.offset_s) <= STEP_S / 2 + 1e-9
         # Frames that are nearly symmetric look alike under several turnings; most frames tell which it is.
         likely = on_line & (turnings == np.bincount(turnings[on_line]).argmax())
-        tried = _along(films, (first, second), line, maps[order[np.argmax(likely[order])]])
+        tried = _along(films, (first, second), line, maps[order[np.argmax(likely[order])]], shared_min)
         if tried is not None and (best is None or tried[0] < best[0]):
             best = (tried[0], line, tried[1])
     if best is None:
@@ -102,24 +108,28 @@ def _compared(films: Films, pair: Pair, hits: Hits, indexed: Rows) -> Match | No
     return Match(round(distance, 4), placed(placing) | clocks)
 
 
-def _along(films: Films, pair: Pair, line: Alignment, start: Maps) -> tuple[float, Maps] | None:
+def _along(films: Films, pair: Pair, line: Alignment, start: Maps, shared_min: float) -> tuple[float, Maps] | None:
     """Distance and map along an alignment, None where the films are not near."""
     first, second = pair
     seconds = films.seconds(first), films.seconds(second)
-    if not is_long_enough(line, *seconds):
-        return None
     begin, end = overlap(line, *seconds)
+    share_min = shared_min * min(seconds[0], seconds[1] / line.speed) / max(end - begin, 1e-9)
+    if share_min > 1:
+        return None
     at_s = np.linspace(begin, end, MOMENTS * 2 + 1)[1::2]
     one, other = films.luma(first), films.luma(second)
     here = np.unique(np.minimum((at_s * films.hz[first]).astype(np.int64), len(one) - 1))
     there = np.round((here / films.hz[first] * line.speed + line.offset_s) * films.hz[second]).astype(np.int64)
     there = np.clip(there, 0, len(other) - 1)
     agreement = compare(one[here], other[there], np.repeat(start[np.newaxis], len(here), axis=0))
-    evidence = agreement.evidence
-    if agreement.is_same.mean() < SAME_MOMENTS_MIN or evidence.sum() == 0:
+    # All moments count the same but for those at which there is next to nothing to see, as in a fade to black.
+    weights = np.minimum(agreement.evidence, EMPTY_EVIDENCE)
+    if weights.sum() == 0:
         return None
-    share = float((agreement.share * evidence).sum() / evidence.sum())
-    clearest = int(np.argmax(agreement.share * (evidence > 0)))
+    share, same = (float((values * weights).sum() / weights.sum()) for values in (agreement.share, agreement.is_same))
+    if same < min(SAME_MOMENTS_MIN, shared_min) or share < share_min:
+        return None
+    clearest = int(np.argmax(agreement.share * (weights > 0)))
     return max(0.0, 1 - share), agreement.maps[clearest]
 
 

@@ -12,7 +12,7 @@ from sqlmodel import Session, col, or_, select
 from core.content import Modality
 from core.ids import Clock, utc_now
 from core.settings import Project
-from curation.dedupe.films import Films, near_films
+from curation.dedupe.films import SHARED_MIN, Films, near_films
 from curation.dedupe.match import Match, Pair
 from curation.dedupe.pictures import Pictures, near_pictures
 from curation.dedupe.register import SIDE
@@ -97,7 +97,7 @@ def _pending(session: Session, modality: Modality) -> set[str]:
 
 
 def _ids(shelf: Shelf, pair: Pair) -> tuple[str, str]:
-    """In order, for the shelf is in the order of ids and pairs have the lower place first."""
+    """In the order of the shelf, for pairs have the lower place first."""
     return shelf.ids[pair[0]].decode(), shelf.ids[pair[1]].decode()
 
 
@@ -109,14 +109,16 @@ def _same_bytes(shelf: Shelf, asked: npt.NDArray[np.bool_]) -> list[Pair]:
     return [pair for places in groups for pair in combinations(places, 2) if asked[list(pair)].any()]
 
 
-def near_on(shelf: Shelf, asked: npt.NDArray[np.bool_], modality: Modality) -> dict[Pair, Match]:
-    """Near pairs of a shelf, one of each asked for; the lower place first."""
+def near_on(
+    shelf: Shelf, asked: npt.NDArray[np.bool_], modality: Modality, shared_min: float = SHARED_MIN
+) -> dict[Pair, Match]:
+    """Near pairs of a shelf, one of each asked for; the lower place first. `shared_min` is that of `near_films`."""
     if modality == Modality.AUDIO:
         starts, owners = _starts(shelf.row_counts), np.repeat(np.arange(len(shelf)), shelf.hash_counts)
         return near_sounds(Sounds(shelf.rows, starts, shelf.hashes, owners, shelf.places), asked)
     pictures = Pictures(shelf.rows.reshape(-1, SIDE, SIDE), shelf.hashes)
     if modality == Modality.VIDEO:
-        return near_films(Films(pictures, _starts(shelf.row_counts), shelf.hz), asked)
+        return near_films(Films(pictures, _starts(shelf.row_counts), shelf.hz), asked, shared_min)
     owners = np.flatnonzero(shelf.row_counts)
     found = near_pictures(pictures, asked[owners])
     return {(int(owners[i]), int(owners[j])): match for (i, j), match in found.items()}

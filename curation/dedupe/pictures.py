@@ -1,7 +1,7 @@
 """Near pictures: found by hashes of views of them, under every turning, then laid onto one another and compared."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -141,7 +141,7 @@ class Hits:
 
 
 def view_hits(pictures: Pictures, asked: Rows, others: Rows) -> Hits:
-    """Pairs whose hashes are near, of which one is asked for."""
+    """Pairs whose hashes are near, of which one is asked for; which of the two that is makes no difference."""
     views, luma = pictures.views, pictures.luma[asked]
     windows, turns = views[:, : -len(STRIPS)], len(TURNINGS)
     # A picture turned by t looks like a window of another one, or like it as a whole.
@@ -149,7 +149,7 @@ def view_hits(pictures: Pictures, asked: Rows, others: Rows) -> Hits:
     rows, near = near_pairs(hashes, known, RADIUS)
     (one, turning), (other, window) = np.divmod(rows, turns), np.divmod(near, windows.shape[1])
     bits = np.bitwise_count(hashes[rows] ^ known[near])
-    found = [Hits.of(asked[one], other, turning, window, bits), _strip_hits(pictures, asked)]
+    found = [Hits.of(asked[one], other, turning, window, bits)]
     if len(others):
         # A window turned by t looks like another picture, which so needs the inverse turning.
         hashes, known = _in_parts(luma, _turned_windows), windows[others, 0]
@@ -158,17 +158,53 @@ def view_hits(pictures: Pictures, asked: Rows, others: Rows) -> Hits:
         one, window = np.divmod(place, len(WINDOWS) ** 2)
         bits = np.bitwise_count(hashes[rows] ^ known[near])
         found.append(Hits.of(others[near], asked[one], INVERSE[turning], window + 1, bits))
-    return Hits.joined(found)
+    hits = Hits.joined([_near_both_ways(pictures, Hits.joined(found)), _strip_hits(pictures, asked)])
+    # Of two that are both asked for, wholes and strips were found from either side.
+    twice = np.isin(hits.reference, asked) & np.isin(hits.other, asked) & (hits.window == 0)
+    return hits.part(~(twice & (hits.reference > hits.other)))
+
+
+def _near_both_ways(pictures: Pictures, hits: Hits) -> Hits:
+    """Those that are near whichever of the two is turned, by the larger count of bits.
+
+    The counts can differ: what counts as nothing in a picture gives the bit 0, however it is turned.
+    """
+    rows = np.flatnonzero(hits.turning != TURNINGS.index(UPRIGHT))
+    part, bits = hits.part(rows), hits.bits.copy()
+    reference = _turned_hashes(pictures, part.reference, np.zeros_like(rows), part.turning)
+    other = _turned_hashes(pictures, part.other, part.window, INVERSE[part.turning])
+    bits[rows] = np.maximum(
+        np.bitwise_count(reference ^ pictures.views[part.other, part.window]),
+        np.bitwise_count(other ^ pictures.views[part.reference, 0]),
+    )
+    return replace(hits, bits=bits).part(bits <= RADIUS)
+
+
+def _turned_hashes(pictures: Pictures, rows: Rows, windows: Rows, turnings: Rows) -> Hashes:
+    """Of a window of each picture, or with 0 of it as a whole, under a turning; all (hits,)."""
+    found = np.zeros(len(rows), dtype=np.uint64)
+    for first, count, hash_part in ((0, 1, _turned_wholes), (1, len(WINDOWS) ** 2, _turned_windows)):
+        here = np.flatnonzero((windows >= first) & (windows < first + count))
+        held, places = np.unique(rows[here], return_inverse=True)
+        hashes = _in_parts(pictures.luma[held], hash_part).reshape(len(held), count, len(TURNINGS))
+        found[here] = hashes[places, windows[here] - first, turnings[here]]
+    return found
 
 
 def _strip_hits(pictures: Pictures, asked: Rows) -> Hits:
-    hashes, known = _in_parts(pictures.luma[asked], _mirrored_strips), pictures.views[:, -len(STRIPS) :].ravel()
+    strips = pictures.views[:, -len(STRIPS) :]
+    hashes, known = _in_parts(pictures.luma[asked], _mirrored_strips), strips.ravel()
     rows, near = near_pairs(hashes, known, RADIUS)
     place, mirrored = np.divmod(rows, 2)
     (one, edge), (other, known_edge) = np.divmod(place, len(STRIPS)), np.divmod(near, len(STRIPS))
-    bits = np.bitwise_count(hashes[rows] ^ known[near])
+    # As in `_near_both_ways`: the other strip mirrored is near as well.
+    held, places = np.unique(other, return_inverse=True)
+    back = _in_parts(pictures.luma[held], _mirrored_strips).reshape(len(held), len(STRIPS), 2)
+    behind = back[places, known_edge, mirrored] ^ strips[asked[one], edge]
+    bits = np.maximum(np.bitwise_count(hashes[rows] ^ known[near]), np.bitwise_count(behind))
     turning = _STRIP_TURNINGS[edge, mirrored, known_edge]
-    return Hits.of(asked[one], other, turning, np.zeros_like(other), bits, is_strip=True)
+    hits = Hits.of(asked[one], other, turning, np.zeros_like(other), bits, is_strip=True)
+    return hits.part(hits.bits <= RADIUS)
 
 
 def _in_parts(luma: Luma, hash_part: Callable[[Luma], Hashes]) -> Hashes:

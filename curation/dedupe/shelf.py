@@ -27,7 +27,7 @@ PARTS_MAX = 32
 
 @dataclass(frozen=True)
 class Shelf:
-    """Materials in the order of their ids: (materials,) ids and sha256 of working copies as bytes, rates, counts.
+    """Materials: (materials,) ids and sha256 of working copies as bytes, rates, counts.
 
     `rows` are the renditions' rows one behind another, material i has row_counts[i] of them; in the same way `hashes`
     and `places` (hash_counts). Where a material has no rendition by this method, `is_rendered` is False.
@@ -53,24 +53,27 @@ class Shelf:
         masks = {"rows": by_row, "hashes": by_hash, "places": by_hash}
         return Shelf(**{one.name: getattr(self, one.name)[masks.get(one.name, keep)] for one in fields(self)})
 
-    def sorted(self) -> "Shelf":
-        """In the order of ids."""
-        order = np.argsort(self.ids)
+    def in_order(self, ids: npt.NDArray[np.bytes_]) -> "Shelf":
+        """The same materials in the order of these ids, which are theirs."""
+        order = np.argsort(self.ids)[np.argsort(np.argsort(ids))]
         inner = {"rows": _order(self.row_counts, order), "hashes": _order(self.hash_counts, order)}
         inner["places"] = inner["hashes"]
         return Shelf(**{one.name: getattr(self, one.name)[inner.get(one.name, order)] for one in fields(self)})
 
 
 def load(session: Session, modality: Modality, cache: Path | None) -> Shelf:
-    """All materials of a modality that nobody has taken back.
+    """All materials of a modality that nobody has taken back, in the order of their bytes' sha256 as received.
+
+    So which of two comes first does not depend on which was ingested first, as it would in the order of ids.
 
     Args:
         session: Of the database.
         modality: Which.
         cache: Folder of the cache; None reads everything from the database.
     """
-    query = select(Material.id).where(Material.modality == modality.value, Material.state != MaterialState.WITHDRAWN)
-    ids = np.array(sorted(session.exec(query)), dtype="S36")
+    here = (Material.modality == modality.value, Material.state != MaterialState.WITHDRAWN)
+    found = sorted(session.exec(select(Material.sha256, Material.id).where(*here)))
+    ids = np.array([id_ for _, id_ in found], dtype="S36")
     folder = None if cache is None else cache / METHODS[modality]
     held = _read_cache(folder, modality)
     is_new = ~np.isin(ids, held.ids)
@@ -78,7 +81,7 @@ def load(session: Session, modality: Modality, cache: Path | None) -> Shelf:
     if folder is not None:
         _write_cache(folder, held, fresh.chosen(fresh.is_rendered), ids)
     # What was taken back since must not be compared, though the cache may still have it for a moment.
-    return _joined([held.chosen(np.isin(held.ids, ids)), fresh]).sorted()
+    return _joined([held.chosen(np.isin(held.ids, ids)), fresh]).in_order(ids)
 
 
 def _from_database(session: Session, modality: Modality, ids: Sequence[str]) -> Shelf:

@@ -18,11 +18,7 @@ Vectors = npt.NDArray[np.float32]
 
 
 class BadEmbedder(InterplayError):
-    """A setting that names no model, or a model that is asked for what it cannot do."""
-
-
-class ModelOutOfReach(InterplayError):
-    """A model that is neither on this machine nor can be fetched."""
+    """A model is asked for what it cannot do."""
 
 
 class Embedder(Protocol):
@@ -47,7 +43,7 @@ class Embedder(Protocol):
         """Load the model now, so that one which is not there is a mistake before any work.
 
         Raises:
-            ModelOutOfReach, BadEmbedder, MissingExtra: It cannot be loaded.
+            UnusableModel, MissingExtra: It cannot be loaded.
         """
 
     def embed_images(self, images: Sequence[Image.Image]) -> Vectors:
@@ -55,7 +51,7 @@ class Embedder(Protocol):
 
         Raises:
             BadEmbedder: It takes no pictures, or there are none.
-            ModelOutOfReach, MissingExtra: It cannot be loaded.
+            UnusableModel, MissingExtra: It cannot be loaded.
         """
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
@@ -63,7 +59,7 @@ class Embedder(Protocol):
 
         Raises:
             BadEmbedder: There are none.
-            ModelOutOfReach, MissingExtra: It cannot be loaded.
+            UnusableModel, MissingExtra: It cannot be loaded.
         """
 
 
@@ -86,7 +82,7 @@ def clip_embedder(project: Project) -> Embedder:
     """The project's embedder of pictures (and of texts about pictures), by its setting `clip_model`.
 
     Raises:
-        BadEmbedder, MissingExtra: There is no such model, or no package for it.
+        UnusableModel, MissingExtra: There is no such model, or no package for it.
     """
     return _embedder(CLIP, project.settings.clip_model, project.root)
 
@@ -95,7 +91,7 @@ def text_embedder(project: Project) -> Embedder:
     """The project's embedder of texts, by its setting `text_model`.
 
     Raises:
-        BadEmbedder, ModelOutOfReach, MissingExtra: There is no such model, or no package for it.
+        UnusableModel, MissingExtra: There is no such model, or no package for it.
     """
     return _embedder(TEXT, project.settings.text_model, project.root)
 

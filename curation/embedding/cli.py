@@ -1,22 +1,22 @@
 """Commands of `interplay material` about vectors: embed, relate."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
+from core.errors import InterplayError, MissingExtra
 from curation.embedding import CLIP, TEXT, clip_embedder, text_embedder
 from curation.embedding.embed import embed_pictures, embed_words, words_in
 from curation.embedding.neighbours import THRESHOLDS, Related, relate
-from curation.materials import HANDLE
+from curation.models import UnusableModel
+from curation.pass_cli import AgainOption, exit_if_all_failed, pass_lines
 from curation.passes import PassReport, Which
 from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show
 from warehouse.workspace import Workspace, open_workspace
 
-NOTHING_DONE = 2
-
-AgainOption = Annotated[bool, typer.Option("--again", help="Also on materials that had it by the same model.")]
+T = TypeVar("T")
 
 
 class Kind(StrEnum):
@@ -44,15 +44,19 @@ def embed_command(
 ) -> None:
     """Give images and films vectors of how they look, and whatever has words vectors of what these say.
 
-    A second call does what is missing. Exit code 2 when all that was tried failed.
+    A second call does what is missing. Where one of the two models cannot be had, the other's work is done all the
+    same, and what was left out is told. Exit code 2 when all that was tried failed.
 
     Example: interplay material embed --kind clip
     """
     with open_workspace(project) as workspace:
-        reports = {part: _embedded(workspace, part, again, dry_run) for part in kind.parts}
+        reports, left_out = _each(kind.parts, lambda part: _embedded(workspace, part, again, dry_run))
+    if left_out and not any(report.done for report in reports.values()):
+        raise next(iter(left_out.values()))
     lines = [line for part, report in reports.items() for line in pass_lines(report, f"{part} vectors", dry_run)]
-    show({part: report.document(dry_run) for part, report in reports.items()}, lines, as_json)
-    exit_if_all_failed(reports)
+    document = {part: report.document(dry_run) for part, report in reports.items()}
+    show(document | _told_left_out(left_out, "vectors"), lines, as_json)
+    exit_if_all_failed(reports.values())
 
 
 def relate_command(
@@ -69,14 +73,18 @@ def relate_command(
 
     Example: interplay material relate --kind clip --threshold 0.95
     """
-    related: dict[str, Related] = {}
+
+    def compared(part: str) -> Related:
+        embedder = clip_embedder(workspace.project) if part == CLIP else text_embedder(workspace.project)
+        least = THRESHOLDS[part] if threshold is None else threshold
+        return relate(workspace, part, embedder.fingerprint, least, again=again, dry_run=dry_run)
+
     with open_workspace(project) as workspace:
-        for part in kind.parts:
-            if part == TEXT and not words_in(workspace):
-                continue  # nothing to compare, and maybe no model either
-            embedder = clip_embedder(workspace.project) if part == CLIP else text_embedder(workspace.project)
-            least = THRESHOLDS[part] if threshold is None else threshold
-            related[part] = relate(workspace, part, embedder.fingerprint, least, again=again, dry_run=dry_run)
+        # Without words there is nothing to compare, and maybe no model either.
+        parts = [part for part in kind.parts if part == CLIP or words_in(workspace)]
+        related, left_out = _each(parts, compared)
+    if left_out and not any(one.report.done or one.report.known for one in related.values()):
+        raise next(iter(left_out.values()))
     lines: list[str] = []
     for part, one in related.items():
         lines += pass_lines(one.report, f"{part} vectors compared", dry_run)
@@ -85,21 +93,28 @@ def relate_command(
         part: one.report.document(dry_run) | {"links": one.links, "groups": one.groups, "largest": one.largest}
         for part, one in related.items()
     }
+    document |= _told_left_out(left_out, "vectors compared")
     show(document, lines or ["nothing has vectors to compare"], as_json)
-    exit_if_all_failed({part: one.report for part, one in related.items()})
+    exit_if_all_failed(one.report for one in related.values())
 
 
-def pass_lines(report: PassReport, what: str, dry_run: bool) -> list[str]:
-    """A pass for people."""
-    failed = [f"failed: {sha256[:HANDLE]}: {said}" for sha256, said in sorted(report.failures.items())]
-    counts = ", ".join(f"{name} {count}" for name, count in report.counts.items())
-    return [*failed, f"{what}: {'would be ' if dry_run else ''}{counts}"]
+def _each(parts: Iterable[str], work: Callable[[str], T]) -> tuple[dict[str, T], dict[str, InterplayError]]:
+    """What the work gives for each kind of vectors, and why a kind was left out: its model cannot be had."""
+    done: dict[str, T] = {}
+    left_out: dict[str, InterplayError] = {}
+    for part in parts:
+        try:
+            done[part] = work(part)
+        except (UnusableModel, MissingExtra) as error:
+            left_out[part] = error
+    return done, left_out
 
 
-def exit_if_all_failed(reports: Mapping[str, PassReport]) -> None:
-    """End with exit code 2 when something failed and nothing was done."""
-    if any(report.failures for report in reports.values()) and not any(report.done for report in reports.values()):
-        raise typer.Exit(NOTHING_DONE)
+def _told_left_out(left_out: Mapping[str, InterplayError], what: str) -> dict[str, Any]:
+    """Say what was left out, on standard error, and give it for the document."""
+    for part, error in left_out.items():
+        typer.echo(f"{part} {what}: left out, for {error}", err=True)
+    return {"left_out": {part: str(error) for part, error in left_out.items()}} if left_out else {}
 
 
 def _embedded(workspace: Workspace, part: str, again: bool, dry_run: bool) -> PassReport:

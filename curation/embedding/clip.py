@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from core.errors import MissingExtra, UnknownName
+from core.errors import UnknownName
 from curation.embedding import BadEmbedder, Vectors
-from curation.embedding.hub import digest, load_model, package_version
+from curation.models import UnusableModel, check_reach, digest, load_model, package_version
 
 BATCH = 32
 HUB = "hf-hub:"
 CONFIG = "open_clip_config.json"
-SETTING = "clip_model"
-_FEATURE = "Embedding pictures"
-_EXTRA = "vision"
+SETTING = "clip_model in interplay.toml"
 _FILES = (".pt", ".pth", ".bin", ".safetensors", ".npz")
 
 
@@ -49,13 +47,13 @@ class ClipEmbedder:
     - `hf-hub:OWNER/NAME`: such a folder on the hub.
 
     Raises:
-        BadEmbedder: The name is none of these.
+        UnusableModel: The name is none of these.
         MissingExtra: open_clip is not installed.
     """
 
     def __init__(self, name: str, root: Path) -> None:
         self._name = name
-        version = package_version("open_clip_torch", _FEATURE, _EXTRA)
+        version = package_version("open_clip_torch", "Embedding pictures", "vision")
         self._source = _source_of(name, root)
         self.fingerprint = f"clip:{self._source.title}@{version}"
 
@@ -68,7 +66,8 @@ class ClipEmbedder:
         """Load it now.
 
         Raises:
-            ModelOutOfReach, BadEmbedder, MissingExtra: It cannot be loaded.
+            UnusableModel: It cannot be loaded.
+            UnknownName: open_clip knows no such architecture or weights.
         """
         _ = self._loaded
 
@@ -100,12 +99,12 @@ class ClipEmbedder:
 
     @cached_property
     def _loaded(self) -> _Loaded:
-        try:
-            import open_clip
-            import torch
-        except ImportError as error:
-            raise MissingExtra(_FEATURE, _EXTRA) from error
         source = self._source
+        if source.from_hub:
+            check_reach(self._name, SETTING)
+        import open_clip
+        import torch
+
         _check(open_clip, source, self._name)
         device = "cuda" if torch.cuda.is_available() else "cpu"
         if device == "cpu":
@@ -125,19 +124,19 @@ def _source_of(name: str, root: Path) -> _Source:
     folder = root / name
     if folder.is_dir():
         if not (folder / CONFIG).is_file():
-            raise BadEmbedder(f"{folder} holds no {CONFIG}; {SETTING} takes a folder as open_clip writes it")
+            raise UnusableModel(f"{folder} holds no {CONFIG}; {SETTING} takes a folder as open_clip writes it")
         return _Source(f"local-dir:{folder}", None, f"{folder.name}/sha256-{digest(folder)}", False)
     architecture, slash, rest = name.partition("/")
     if not (architecture and slash and rest):
-        raise BadEmbedder(
-            f"{SETTING} {name!r} is no ARCHITECTURE/TAG, no ARCHITECTURE/FILE and no folder; write for example "
-            "'ViT-B-32/laion2b_s34b_b79k', or the path of a folder that open_clip wrote"
+        raise UnusableModel(
+            f"{name!r} is no ARCHITECTURE/TAG, no ARCHITECTURE/FILE and no folder; write for example "
+            f"'ViT-B-32/laion2b_s34b_b79k', or the path of a folder that open_clip wrote, as {SETTING}"
         )
     file = root / rest
     if file.is_file():
         return _Source(architecture, str(file), f"{architecture}/sha256-{digest(file)}", False)
     if file.suffix in _FILES or "/" in rest:
-        raise BadEmbedder(f"{SETTING} names the checkpoint {file}, and there is no such file; correct the path")
+        raise UnusableModel(f"{SETTING} names the checkpoint {file}, and there is no such file; correct the path")
     return _Source(architecture, rest, name, True)
 
 

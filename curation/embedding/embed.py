@@ -49,7 +49,7 @@ def embed_pictures(
         clock: For the rows' times.
 
     Raises:
-        ModelOutOfReach, BadEmbedder, MissingExtra: The model cannot be loaded, and there is something to do.
+        UnusableModel, MissingExtra: The model cannot be loaded, and there is something to do.
     """
 
     def embedded(shown: Sequence[Sequence[Any]]) -> list[Vectors]:
@@ -91,7 +91,7 @@ def embed_words(
         clock: For the rows' times.
 
     Raises:
-        ModelOutOfReach, BadEmbedder, MissingExtra: The model cannot be loaded, and there is something to do.
+        UnusableModel, MissingExtra: The model cannot be loaded, and there is something to do.
     """
     texts = _texts_by_copy(words)
     pending = [one.material_id for one in words]

@@ -27,9 +27,13 @@ METHODS: Mapping[str, str] = {CLIP: f"{SEMANTIC_METHODS}clip@1", TEXT: f"{SEMANT
 THRESHOLDS: Mapping[str, float] = {CLIP: 0.95, TEXT: 0.9}
 BATCH = 512
 KNOWN_BLOCK = 16_384
+ROUNDING = 1e-5
+"""By how much a product of matrices may miss a cosine."""
 
 Found = list[tuple[str, float]]
 """sha256 of working copies, and their cosine with the one that was asked about."""
+Named = tuple[str, str]
+"""A material's sha256 as received, by which links are ordered, and its id."""
 
 
 class BadThreshold(InterplayError):
@@ -75,21 +79,21 @@ def relate(
     if not 0 < threshold <= 1:
         raise BadThreshold(f"a threshold of {threshold} links all or nothing; give a cosine above 0 and at most 1")
     with workspace.database.reading() as session:
-        ids = _kept_ids(session)
-    known = stored_vectors(workspace.facts, embedder).among(ids)
+        copies = _kept(session)
+    known = stored_vectors(workspace.facts, embedder).among(copies)
     work = Work(
         f"relate_{kind}",
         f"{METHODS[kind]} {embedder} >= {threshold:g}",
         frozenset(Modality),
         _subject,
-        _Linker(METHODS[kind], ids),
+        _Linker(METHODS[kind], copies),
         "comparing",
         make_many=_finder(known, threshold),
         batch=BATCH,
         reads=False,
         replaces=True,
     )
-    which = Which(sorted(id_ for subject in known.subjects for id_ in ids[subject]), again)
+    which = Which(sorted(id_ for subject in known.subjects for _, id_ in copies[subject]), again)
     settings = {"embedder": embedder, "threshold": threshold}
     report = run_pass(workspace, COMMAND, work, which, settings=settings, dry_run=dry_run, clock=clock)
     with workspace.database.reading() as session:
@@ -99,7 +103,8 @@ def relate(
 def near_rows(asked: Vectors, known: Vectors, threshold: float) -> list[list[tuple[int, float]]]:
     """For each asked vector the rows of known ones that have at least this cosine with it, and the cosine.
 
-    All pairs are looked at, by matrix products of blocks: exact, and the work grows with n m d.
+    All pairs are looked at, by matrix products of blocks, and the work grows with n m d. What these find is worked out
+    again, pair by pair, to six decimals, so that it does not matter who is asked and among whom.
 
     Args:
         asked: Shape (n, d), rows of length 1.
@@ -108,9 +113,13 @@ def near_rows(asked: Vectors, known: Vectors, threshold: float) -> list[list[tup
     """
     found: list[list[tuple[int, float]]] = [[] for _ in range(len(asked))]
     for start in range(0, len(known), KNOWN_BLOCK):
-        cosines = asked @ known[start : start + KNOWN_BLOCK].T
-        for row, column in np.argwhere(cosines >= threshold).tolist():
-            found[row].append((start + column, min(1.0, float(cosines[row, column]))))
+        block = known[start : start + KNOWN_BLOCK]
+        likely = asked @ block.T >= threshold - ROUNDING
+        for row in np.flatnonzero(likely.any(axis=1)).tolist():
+            columns = np.flatnonzero(likely[row])
+            cosines = (block[columns] * asked[row]).sum(axis=1, dtype=np.float64).round(6)
+            near = cosines >= threshold
+            found[row] += zip((start + columns[near]).tolist(), np.minimum(cosines[near], 1.0).tolist(), strict=True)
     return found
 
 
@@ -134,15 +143,12 @@ class _Linker:
     """Stores the links of a material, in place of those that an earlier run made."""
 
     method: str
-    ids: Mapping[str, Sequence[str]]
+    copies: Mapping[str, Sequence[Named]]
 
     def __call__(self, session: Session, material: Material, found: Found, run_id: str) -> dict[str, Any]:
-        wanted = {
-            (min(material.id, other), max(material.id, other)): round(1 - cosine, 6)
-            for subject, cosine in found
-            for other in self.ids[subject]
-            if other != material.id
-        }
+        mine = (material.sha256, material.id)
+        pairs = {tuple(sorted((mine, other))): cosine for subject, cosine in found for other in self.copies[subject]}
+        wanted = {(one[1], two[1]): round(1 - cosine, 6) for (one, two), cosine in pairs.items() if one != two}
         touches = or_(col(DuplicateLink.first_id) == material.id, col(DuplicateLink.second_id) == material.id)
         neighbours = len(wanted)
         for link in session.exec(select(DuplicateLink).where(touches, DuplicateLink.method == self.method)):
@@ -150,7 +156,7 @@ class _Linker:
             if distance is not None:
                 link.distance, link.run_id = distance, run_id
                 session.add(link)
-            elif link.run_id != run_id:  # else its other end has just found it, at the very threshold
+            else:
                 session.delete(link)
         for (first, second), distance in sorted(wanted.items()):
             session.add(
@@ -160,13 +166,13 @@ class _Linker:
         return {"neighbours": neighbours}
 
 
-def _kept_ids(session: Session) -> dict[str, list[str]]:
-    """Ids of the kept materials by the sha256 of their working copies."""
-    ids: dict[str, list[str]] = defaultdict(list)
-    kept = select(Material.id, Material.media).where(Material.state == MaterialState.KEPT)
-    for id_, media in session.exec(kept.order_by(col(Material.id))):
-        ids[media["sha256"]].append(id_)
-    return ids
+def _kept(session: Session) -> dict[str, list[Named]]:
+    """The kept materials by the sha256 of their working copies."""
+    found: dict[str, list[Named]] = defaultdict(list)
+    kept = select(Material.sha256, Material.id, Material.media).where(Material.state == MaterialState.KEPT)
+    for sha256, id_, media in session.exec(kept.order_by(col(Material.id))):
+        found[media["sha256"]].append((sha256, id_))
+    return found
 
 
 def _summary(session: Session, method: str, report: PassReport) -> Related:

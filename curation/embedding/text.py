@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from core.errors import MissingExtra
 from curation.embedding import BadEmbedder, Vectors
-from curation.embedding.hub import digest, load_model, package_version
+from curation.models import digest, load_model, package_version
 
 BATCH = 32
-SETTING = "text_model"
-_FEATURE = "Embedding texts"
-_EXTRA = "text"
+SETTING = "text_model in interplay.toml"
 _CARD = "config.json"
 
 
@@ -30,14 +27,14 @@ class TextEmbedder:
 
     def __init__(self, name: str, root: Path) -> None:
         self._name, self._folder = name, root / name
-        self._version = package_version("sentence-transformers", _FEATURE, _EXTRA)
+        self._version = package_version("sentence-transformers", "Embedding texts", "text")
 
     @cached_property
     def fingerprint(self) -> str:
         """Name, and the revision on the hub or the sha256 of the folder; one that was fetched before stays.
 
         Raises:
-            ModelOutOfReach: It is not on this machine, and the hub does not answer.
+            UnusableModel: It is not on this machine, and the hub does not give it.
         """
         if self._folder.is_dir():
             return f"text:{self._folder.resolve().name}/sha256-{digest(self._folder)}@{self._version}"
@@ -47,7 +44,7 @@ class TextEmbedder:
         """Load it now.
 
         Raises:
-            ModelOutOfReach, BadEmbedder, MissingExtra: It cannot be loaded.
+            UnusableModel: It cannot be loaded.
         """
         _ = self._model
 
@@ -80,11 +77,9 @@ class TextEmbedder:
 
     @cached_property
     def _model(self) -> Any:
-        try:
-            import torch
-            from sentence_transformers import SentenceTransformer
-        except ImportError as error:
-            raise MissingExtra(_FEATURE, _EXTRA) from error
+        import torch
+        from sentence_transformers import SentenceTransformer
+
         if not torch.cuda.is_available():
             # On cores that others use too, several threads wait for one another most of the time.
             torch.set_num_threads(1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlmodel import Session, col, select
 
-from warehouse.captions import Search, find_captions
+from warehouse.caption_search import Search, find_captions
 from warehouse.tables import CaptionState, Material, MaterialState, Segment
 
 

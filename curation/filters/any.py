@@ -4,7 +4,7 @@ from curation.filters.described import Described, Said
 from curation.filters.language import is_wanted, wanted_share
 from curation.filters.thresholds import Thresholds
 from curation.filters.verdict import DropReason, Keep, Verdict, judged
-from warehouse.release.licences import may_publish
+from warehouse.release.licences import forbids_commerce, may_publish, meant_licence
 
 SPEECH = "speech"
 HAN_LETTERS = 3
@@ -22,12 +22,19 @@ def licence(described: Described, thresholds: Thresholds) -> Verdict:
         return Keep({"licence": None, "why": "no source states one"})
     allowed = [one for one in stated if may_publish(one, described.rules.allowed_licences)]
     if allowed:
-        return Keep({"licence": allowed[0]})
+        free = next((one for one in allowed if not forbids_commerce(one)), None)
+        if free is None:
+            return Keep({"licence": allowed[0], "remark": "forbids commercial use, also of a release that shows it"})
+        return Keep({"licence": free})
     if len(stated) < len(set(described.licences)):
         return Keep({"licence": None, "why": f"a source states none, another {stated[0]}"})
-    fault = (
-        f"{' and '.join(stated)} is not known to allow publishing; allow it in allowed_licences once you have read it"
+    meant = next((likely for one in stated if (likely := meant_licence(one)) is not None), None)
+    mend = (
+        "allow it in allowed_licences once you have read it"
+        if meant is None
+        else f"did you mean {meant}? ingest it again with that licence"
     )
+    fault = f"{' and '.join(stated)} is not known to allow publishing; {mend}"
     return judged(DropReason.LICENCE, [fault], {"licence": stated[0]})
 
 

@@ -17,7 +17,7 @@ ANY = "any"
 # A filter's name begins with the modality that it judges, or with `any`.
 _TARGETS = {
     "any-language": "1",
-    "any-licence": "1",
+    "any-licence": "2",
     "image-aspect": "1",
     "image-blur": "1",
     "image-exposure": "1",

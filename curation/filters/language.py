@@ -7,6 +7,8 @@ from typing import Any
 # The members of the macrolanguage Chinese (ISO 639-3 `zho`) that models tell apart: whoever takes Chinese takes them.
 _CHINESE = frozenset({"cdo", "cjy", "cmn", "gan", "hak", "hsn", "lzh", "nan", "wuu", "yue"})
 
+SURE = 0.8
+
 
 def is_wanted(language: str, wanted: Collection[str]) -> bool:
     """Whether a language tag ('zh', 'yue', 'en-GB') is one of the primary subtags."""
@@ -17,6 +19,17 @@ def is_wanted(language: str, wanted: Collection[str]) -> bool:
 def wanted_share(text: str, wanted: Collection[str]) -> float:
     """How probable it is that a text is in one of the languages, in [0, 1]."""
     return sum(float(share) for language, share in _identifier().rank(text) if is_wanted(language, wanted))
+
+
+def language_of(text: str) -> str | None:
+    """The language that a text is in (its primary subtag), None where that is less than `SURE` probable.
+
+    A few Chinese words are Chinese, however unsure it is of which kind.
+    """
+    language, share = _identifier().rank(text)[0]
+    if share >= SURE:
+        return str(language)
+    return "zh" if wanted_share(text, {"zh"}) >= SURE else None
 
 
 @cache

@@ -1,6 +1,15 @@
 """Where the filters draw the line."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from core.errors import UnknownName
+from core.provenance import content_hash
+from core.settings import BadSettings
+
+TABLE = "filter_thresholds"
+"""The table of `interplay.toml` in which a project sets its own."""
 
 
 @dataclass(frozen=True)
@@ -45,3 +54,37 @@ class Thresholds:
 
 
 DEFAULT_THRESHOLDS = Thresholds()
+
+
+def thresholds_of(told: Mapping[str, float]) -> Thresholds:
+    """The limits of a project that sets some of its own; these enter the version, so that materials are judged again.
+
+    Raises:
+        UnknownName: There is no limit of that name.
+        BadSettings: A value is no possible one.
+    """
+    usual = {one.name: getattr(DEFAULT_THRESHOLDS, one.name) for one in fields(Thresholds) if one.name != "version"}
+    own: dict[str, float | int] = {}
+    for name, value in told.items():
+        if name not in usual:
+            raise UnknownName(f"limit in the table [{TABLE}] of interplay.toml:", name, usual)
+        if value != usual[name]:
+            own[name] = _possible(name, value, isinstance(usual[name], int))
+    if not own:
+        return DEFAULT_THRESHOLDS
+    version = f"{DEFAULT_THRESHOLDS.version}+{content_hash(sorted(own.items()))[:8]}"
+    # mypy takes the values for those of the version too.
+    return replace(DEFAULT_THRESHOLDS, **own, version=version)  # type: ignore[arg-type]
+
+
+def _possible(name: str, value: float, is_whole: bool) -> float | int:
+    where = f"{name} in the table [{TABLE}] of interplay.toml"
+    if not math.isfinite(value):
+        raise BadSettings(f"{where} is {value}; write a number")
+    if "_share_" in name and not 0 <= value <= 1:
+        raise BadSettings(f"{where} is {value:g}; a share is from 0 to 1")
+    if not name.endswith(("_db", "_lufs")) and value < 0:
+        raise BadSettings(f"{where} is {value:g}; write a number that is not below 0")
+    if is_whole and value != int(value):
+        raise BadSettings(f"{where} is {value:g}; write a whole number")
+    return int(value) if is_whole else float(value)

@@ -1,6 +1,6 @@
 """From a draft and its examined media to the question."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic import ValidationError
 
@@ -12,13 +12,16 @@ from curation.questions.language import language_of
 from curation.questions.media import Stored
 
 LONGEST_ID = 256
+SOUND_OF, OFFSET_S = "_sound_of", "_offset_s"
+"""Ends of labels that begin with a sound's name."""
 
 
 def build(draft: Draft, media: Mapping[str, Stored]) -> tuple[Question, dict[str, Label]]:
     """The question, and its labels; `media` are by the names of what the draft is given.
 
-    A film's sound that belongs to the question follows the film under the next free name, and is required like it; when
-    it starts after the film, the label `audio_N_offset_s` says how much. For an `audio_` name a film means its sound.
+    A film's sound that belongs to the question follows the film under the next free name, and is required like it. For
+    an `audio_` name a film means its sound. The label `audio_N_sound_of` names the film, and `audio_N_offset_s` says
+    how much later than it the sound starts, if it does.
 
     Raises:
         BadRecord: A medium is not what its name says, or the parts contradict each other.
@@ -37,8 +40,7 @@ def build(draft: Draft, media: Mapping[str, Stored]) -> tuple[Question, dict[str
         if segment.modality is Modality.VIDEO and segment.sound and stored.sound is not None:
             name = _next_audio(taken)
             parts.append(MediaPart(name=name, media=stored.sound))
-            if stored.offset_s:
-                labels[f"{name}_offset_s"] = stored.offset_s
+    labels |= _sounds_of_films(parts, media)
     asked = "\n".join(one for one in draft.prompt if isinstance(one, str))
     try:
         question = Question(
@@ -55,6 +57,23 @@ def build(draft: Draft, media: Mapping[str, Stored]) -> tuple[Question, dict[str
     except ValidationError as error:
         raise BadRecord("not_a_question", first_problem(error)) from error
     return question, labels
+
+
+def _sounds_of_films(parts: Sequence[Part], media: Mapping[str, Stored]) -> dict[str, Label]:
+    """Of each sound that was taken out of a film of the question: which one, and its offset."""
+    labels: dict[str, Label] = {}
+    shown = [part for part in parts if isinstance(part, MediaPart)]
+    films = {
+        sound.sha256: (part.name, media[part.name].offset_s)
+        for part in reversed(shown)
+        if part.media.modality is Modality.VIDEO and (sound := media[part.name].sound) is not None
+    }
+    for part in shown:
+        if part.media.sha256 in films:
+            film, offset_s = films[part.media.sha256]
+            labels[f"{part.name}{SOUND_OF}"] = film
+            labels |= {f"{part.name}{OFFSET_S}": offset_s} if offset_s else {}
+    return labels
 
 
 def _shown(given: Given, stored: Stored) -> MediaRef:

@@ -7,15 +7,9 @@ from dataclasses import dataclass, replace
 from sqlmodel import Session, col, select
 
 from core.content import MediaRef
-from core.executor import map_units
-from core.grading import Outcome
-from core.media.guard import Guard
-from core.progress import progress
 from core.question import Question
-from curation.filters.catalogue import Judgement
 from curation.filters.language import is_wanted
-from curation.filters.thresholds import DEFAULT_THRESHOLDS
-from curation.judge import Looker
+from curation.questions.judged import judged_media
 from curation.questions.scores import NoScores, Scores, pool_scores
 from curation.questions.sets import find_set, iter_questions
 from curation.questions.supplement import Candidate, Target, combination
@@ -72,7 +66,7 @@ def read_candidates(workspace: Workspace, wanted: Wanted) -> tuple[list[Candidat
                 one = replace(_candidate(row, set_name, question, wanted), problems=tuple(problems))
                 read.append((one, tuple((part.name, part.media.sha256) for part in question.media)))
                 refs |= {part.media.sha256: part.media for part in question.media}
-    bad = _judged_media(workspace, refs)
+    bad = judged_media(workspace, refs)
     candidates = [
         replace(one, problems=(*one.problems, *(f"{name}: {bad[sha256]}" for name, sha256 in media if sha256 in bad)))
         for one, media in read
@@ -106,26 +100,6 @@ def _candidate(row: PublicQuestion, set_name: str, question: Question, wanted: W
         material_types=frozenset(types),
         chance=1 / choices if choices and len(question.answer.correct) == 1 else None,
     )
-
-
-def _judged_media(workspace: Workspace, refs: Mapping[str, MediaRef]) -> dict[str, str]:
-    """By sha256, what the filters hold against a medium."""
-    limits = workspace.project.media_limits
-    found: dict[str, str] = {}
-    with Guard(workspace.project.workers, limits) as guard, progress("Looking at media", len(refs)) as ticker:
-        look = Looker(guard, workspace.blobs, limits, DEFAULT_THRESHOLDS)
-        for ref, outcome in map_units(look, refs.values(), backend="threads", workers=workspace.project.workers):
-            if (why := _problem(outcome)) is not None:
-                found[ref.sha256] = why
-            ticker.advance()
-    return found
-
-
-def _problem(outcome: Outcome[Judgement]) -> str | None:
-    if outcome.failure is not None:
-        return outcome.failure.last_line
-    drop = outcome.unwrap().drop
-    return None if drop is None else f"{drop.reason}: {drop.measure}"
 
 
 def _scores(workspace: Workspace, pool: str, candidates: Sequence[Candidate]) -> dict[str, Scores]:

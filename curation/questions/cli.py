@@ -1,6 +1,5 @@
 """`interplay question ...`."""
 
-import getpass
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,7 +13,9 @@ from curation.questions.plan import ImportReport, Wanted
 from curation.questions.privatize_cli import app as privatize_app
 from curation.questions.sets import SetView, find_question, forget_set, iter_questions, list_sets
 from curation.questions.supplement_cli import supplement_command
-from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.command_line import ByOption, DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.people import actor_named
+from warehouse.release.licences import checked_licence
 from warehouse.tables import PublicQuestion
 from warehouse.workspace import open_workspace
 
@@ -41,6 +42,7 @@ def import_command(
         ),
     ],
     name: Annotated[str, typer.Option("--set", help="What the set is to be called; each content has its own name.")],
+    by: ByOption,
     licence: Annotated[str | None, typer.Option(help="SPDX identifier or URL.")] = None,
     media: Annotated[
         Path | None, typer.Option(help="Folder that media are named from; else the source's own.", exists=True)
@@ -64,10 +66,11 @@ def import_command(
     """
     if not _NAME.fullmatch(name):
         raise typer.BadParameter("--set is letters, digits, '.', '_' and '-', at most 128")
-    wanted = Wanted(
-        source, form, name, licence, media, mapping, tuple(split or ()), limit, replace, actor=getpass.getuser()
-    )
     with open_workspace(project) as workspace:
+        # Only what is forgotten is somebody's act; the rest is the run's.
+        actor = actor_named(workspace.database, by) if replace else by
+        checked_licence(licence, workspace.project.settings.allowed_licences)
+        wanted = Wanted(source, form, name, licence, media, mapping, tuple(split or ()), limit, replace, actor)
         report = import_questions(workspace, wanted, dry_run)
     document = {"set": name, "dry_run": dry_run, "run_id": report.run_id, **report.summary}
     show(document, _import_lines(report, dry_run), as_json)
@@ -138,15 +141,16 @@ def show_command(
 @app.command("forget")
 def forget_command(
     name: Annotated[str, typer.Argument(metavar="SET", help="The set.")],
+    by: ByOption,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Delete a set with its questions; refused when private questions are made after them. Media stay in the store.
 
-    Example: interplay question forget mmbench
+    Example: interplay question forget mmbench --by mei
     """
     with open_workspace(project) as workspace, workspace.database.session() as session:
-        count = forget_set(session, name, getpass.getuser())
+        count = forget_set(session, name, actor_named(workspace.database, by))
     show({"set": name, "questions": count}, [f"{name}: forgotten, {count} questions"], as_json)
 
 

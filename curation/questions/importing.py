@@ -18,7 +18,7 @@ from curation.questions.build import build
 from curation.questions.importers import QUESTION_FORMATS
 from curation.questions.importers.base import BadQuestionFile, BadRecord, CopyOf, Draft, Label, QuestionFormat, Row
 from curation.questions.media import Bench, Stored, StoreRefused, source_of
-from curation.questions.plan import ImportReport, Wanted, identity_of, known_set, open_set, tables_of
+from curation.questions.plan import Identity, ImportReport, Wanted, identity_of, known_set, open_set, tables_of
 from curation.questions.rows import read_rows
 from curation.questions.sets import COMMAND, check_unused
 from warehouse.runs import open_run
@@ -46,7 +46,7 @@ def import_questions(
     Raises:
         UnknownName: There is no such format.
         BadQuestionFile: The files are no question set of the format, or cannot be read on.
-        ChangedSet: The set was imported from other files.
+        ChangedSet: The set was imported from other files, or with another mapping.
         SetInUse: It is to be replaced, and something rests on it.
         OSError: The store cannot be written.
     """
@@ -64,6 +64,7 @@ def import_questions(
         "source": origin_of(wanted.source),
         "splits": list(wanted.splits),
         "limit": wanted.limit,
+        **importing.identity.parts,
     }
     with open_run(workspace.database, COMMAND, settings, clock=clock) as run:
         try:
@@ -82,11 +83,11 @@ class _Import:
         wanted: Wanted,
         layout: QuestionFormat,
         files: Sequence[Path],
-        sha256: str,
+        identity: Identity,
         clock: Clock,
     ) -> None:
         self._workspace, self._wanted, self._layout, self._files = workspace, wanted, layout, files
-        self._sha256, self._clock = sha256, clock
+        self.identity, self._clock = identity, clock
         self._limits = workspace.project.media_limits
         self._workers = workspace.project.workers
         source = wanted.source
@@ -105,7 +106,7 @@ class _Import:
             if self._wanted.replace:
                 check_unused(session, self._wanted.name)
             else:
-                self._set_id = known_set(session, self._wanted.name, self._sha256)
+                self._set_id = known_set(session, self._wanted.name, self.identity)
 
     def run(self, run_id: str | None) -> None:
         """Take everything."""
@@ -256,6 +257,9 @@ class _Import:
             held = session.exec(query).first()
         shown = [part.media for part in held.as_question().media if part.name == name] if held else []
         if not shown:
+            if qid not in self._seen and not qid.isdecimal():
+                told = f"its {name} is {qid[:64]!r}, which is neither base64 nor the id of a question before it"
+                raise BadRecord("broken_base64", told)
             raise BadRecord("missing_media", f"its {name} is that of question {qid[:64]!r}, which is not taken")
         return Stored(shown[0])
 
@@ -275,7 +279,7 @@ class _Import:
 
     def _insert(self, built: Sequence[Built], run_id: str) -> None:
         with self._workspace.database.session() as session:
-            set_id = self._set_id or open_set(session, self._wanted, self._sha256, run_id, self._clock)
+            set_id = self._set_id or open_set(session, self._wanted, self.identity, run_id, self._clock)
             for draft, question, labels in built:
                 session.add(
                     PublicQuestion(

@@ -4,7 +4,8 @@ import csv
 import json
 import mimetypes
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from core.content import MediaRef
 from core.errors import InterplayError
 from core.media.formats import EXTENSIONS
 from core.question import AnswerKey, Question, QuestionKind, choice_label
+from curation.questions.build import OFFSET_S, SOUND_OF
 from warehouse.blobs import BlobStore, write_atomically
 
 ITEMS, MANIFEST, MEDIA = "items.jsonl", "manifest.csv", "media"
@@ -23,6 +25,16 @@ class FolderInUse(InterplayError):
     """A folder that is to be written holds files already."""
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """A public question that is to be written: its set, its id there, itself, and its labels."""
+
+    set_name: str
+    qid: str
+    question: Question
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+
 def item_name(set_name: str, qid: str) -> str:
     """A name that items may have, after the set and the question's id there."""
     return _UNUSUAL.sub("-", f"{set_name}.{qid}")[:_NAME_CHARACTERS_MAX].strip("-.")
@@ -30,7 +42,7 @@ def item_name(set_name: str, qid: str) -> str:
 
 def write_item_folder(
     folder: Path,
-    questions: Iterable[tuple[str, str, Question]],
+    questions: Iterable[Chosen],
     licences: Mapping[str, str | None],
     blobs: BlobStore,
 ) -> int:
@@ -38,7 +50,7 @@ def write_item_folder(
 
     Args:
         folder: New or empty.
-        questions: Set, id in it, question.
+        questions: What it is to hold.
         licences: By set, for the manifest.
         blobs: Where the media are.
 
@@ -51,14 +63,18 @@ def write_item_folder(
     (folder / MEDIA).mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
     names: set[str] = set()
-    sources: dict[str, tuple[str, str | None]] = {}
-    for set_name, qid, question in questions:
+    sources: dict[str, list[str]] = {}
+    for one in questions:
+        question = one.question
         files = {part.name: f"{MEDIA}/{_file_name(part.media)}" for part in question.media}
         for part in question.media:
             if files[part.name] not in sources:
                 write_atomically(folder / files[part.name], blobs.get(part.media.sha256))
-            sources.setdefault(files[part.name], (set_name, licences.get(set_name)))
-        name = item_name(set_name, qid)
+            sources.setdefault(files[part.name], [one.set_name, licences.get(one.set_name) or "", "", ""])
+        for name, film in _films(one):
+            if not sources[files[name]][2]:
+                sources[files[name]][2:] = [files[film], str(one.labels.get(f"{name}{OFFSET_S}", ""))]
+        name = item_name(one.set_name, one.qid)
         if name in names:  # ids that differ in other characters than names may have, or at their ends
             name = f"{name[: _NAME_CHARACTERS_MAX - 13]}-{question.content_hash[:12]}"
         names.add(name)
@@ -111,8 +127,14 @@ def _file_name(ref: MediaRef) -> str:
     return f"{ref.sha256[:24]}{endings[0] if endings else mimetypes.guess_extension(ref.media_type) or ''}"
 
 
-def _write_manifest(file: Path, sources: Mapping[str, tuple[str, str | None]]) -> None:
+def _films(chosen: Chosen) -> list[tuple[str, str]]:
+    """Each sound of a question that was taken out of a film of it, with that film."""
+    names = [part.name for part in chosen.question.media]
+    return [(name, str(chosen.labels[place])) for name in names if (place := f"{name}{SOUND_OF}") in chosen.labels]
+
+
+def _write_manifest(file: Path, sources: Mapping[str, Sequence[str]]) -> None:
     with file.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
-        writer.writerow(["path", "source", "licence"])
-        writer.writerows([path, set_name, licence or ""] for path, (set_name, licence) in sorted(sources.items()))
+        writer.writerow(["path", "source", "licence", "sound_of", "offset_s"])
+        writer.writerows([path, *told] for path, told in sorted(sources.items()))

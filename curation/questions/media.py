@@ -2,7 +2,9 @@
 
 import base64
 import binascii
+import io
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 from core.content import MediaRef, Modality
 from core.media.audio import strip_container
 from core.media.errors import MediaError
+from core.media.formats import Format, sniff
 from core.media.guard import Guard
 from core.media.image import strip_image
 from core.media.limits import MediaLimits
@@ -23,6 +26,10 @@ from warehouse.blobs import BlobStore
 
 INLINE_BYTES = 256 << 20
 """The largest medium that a record itself may hold."""
+LONGEST_INDEX = 64
+"""Characters: a shorter text for a medium is a path or the index of another row (VLMEvalKit's own bound)."""
+_LONGEST_PATH = 4096
+_BASE64 = re.compile(r"[A-Za-z0-9+/\s]+")
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,29 @@ class StoreRefused:
     """The blob store's own error: it ends the run, for every other medium would meet it too."""
 
     error: OSError
+
+
+def is_inline(text: str) -> bool:
+    """Whether a text holds a medium in base64, and is no path: what its beginning decodes to begins like a medium.
+
+    No path is longer than 4,096 characters, so a longer text without an ending is meant to be one.
+    """
+    text = text.strip()
+    if text.startswith("data:") or (len(text) > _LONGEST_PATH and "." not in text):
+        return True
+    begun = _BASE64.match(text[:_LONGEST_PATH])
+    if len(text) <= LONGEST_INDEX or begun is None:
+        return False
+    head = "".join(begun[0].split())
+    return isinstance(sniff(io.BytesIO(base64.b64decode(head[: len(head) // 4 * 4]))), Format)
+
+
+def parts_of(text: str) -> list[str]:
+    """The media that one text names or holds: several stand in brackets, as Python or JSON writes lists."""
+    text = text.strip()
+    if not (text.startswith("[") and text.endswith("]")):
+        return [text] if text else []
+    return [part for part in re.split(r"[\s,'\"]+", text.strip("[]")) if part]
 
 
 def from_base64(text: str) -> bytes:
@@ -58,7 +88,7 @@ def from_base64(text: str) -> bytes:
 
 
 def from_value(name: str, value: Any, sound: bool = True) -> Given:
-    """A medium as Parquet holds it: bytes, a struct of bytes and path, or a text that is a path.
+    """A medium as tables hold it: bytes, a struct of bytes and path, or a text that is a path or base64.
 
     Raises:
         BadRecord: It is none of these, empty, or too large.
@@ -66,6 +96,8 @@ def from_value(name: str, value: Any, sound: bool = True) -> Given:
     if isinstance(value, Mapping):
         held, path = value.get("bytes"), value.get("path")
         value = held if held is not None else path
+    if isinstance(value, str) and is_inline(value):
+        value = from_base64(value)
     if isinstance(value, str) and value.strip():
         return Given(name, paths=(value.strip(),), sound=sound)
     if not isinstance(value, bytes) or not value:

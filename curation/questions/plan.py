@@ -15,7 +15,7 @@ from core.provenance import content_hash
 from curation.entries import origin_of, printable
 from curation.questions.importers.base import BadQuestionFile, BadRecord, QuestionFormat
 from curation.questions.sets import forget_set
-from warehouse.tables import QuestionSet
+from warehouse.tables import QuestionSet, Run
 
 EXAMPLES = 5
 BLOCK_BYTES = 1 << 20
@@ -23,7 +23,26 @@ ARCHIVES = {".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar"}
 
 
 class ChangedSet(InterplayError):
-    """A set of that name was imported from other files, or in another format."""
+    """A set of that name was imported from other files, in another format, or with another mapping."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What names the content of a set: its format, mapping and tables (as digests), but not the media beside them."""
+
+    format: str
+    mapping: str | None
+    tables: tuple[tuple[str, str], ...]
+
+    @property
+    def sha256(self) -> str:
+        """All of it in one."""
+        return content_hash([self.format, self.mapping, self.tables])
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """What a run keeps of it, so that a later one can say what is another."""
+        return {"mapping_sha256": self.mapping, "tables_sha256": content_hash([self.format, self.tables])}
 
 
 @dataclass(frozen=True)
@@ -103,10 +122,10 @@ def tables_of(source: Path, layout: QuestionFormat) -> tuple[Path, ...]:
     raise BadQuestionFile(f"{source} holds no {', '.join(layout.endings)} file; name the table itself")
 
 
-def identity_of(wanted: Wanted, files: Sequence[Path]) -> str:
-    """What names the content of a set: its format, mapping and tables, but not the media beside them."""
-    tables = [(file.name, _digest(file)) for file in files]
-    return content_hash([wanted.format, _digest(wanted.mapping) if wanted.mapping else None, tables])
+def identity_of(wanted: Wanted, files: Sequence[Path]) -> Identity:
+    """The identity of what is to be imported."""
+    tables = tuple((file.name, _digest(file)) for file in files)
+    return Identity(wanted.format, _digest(wanted.mapping) if wanted.mapping else None, tables)
 
 
 def _digest(file: Path) -> str:
@@ -120,14 +139,21 @@ def _digest(file: Path) -> str:
     return digest.hexdigest()
 
 
-def known_set(session: Session, name: str, sha256: str) -> str | None:
+def known_set(session: Session, name: str, identity: Identity) -> str | None:
     """The id of the set of that name and content; None where there is none of that name.
 
     Raises:
         ChangedSet: There is one of that name with another content.
     """
     known = session.exec(select(QuestionSet).where(QuestionSet.name == name)).first()
-    if known is not None and known.sha256 != sha256:
+    if known is not None and known.sha256 != identity.sha256:
+        run = session.get(Run, known.run_id)
+        before = run.settings.get("tables_sha256") if run else None
+        if before == identity.parts["tables_sha256"]:
+            raise ChangedSet(
+                f"the mapping of the set {known.name!r} has changed since it was imported, and its questions are still "
+                "as they were: --replace imports them anew, with the mapping as it is now; or choose another --set"
+            )
         raise ChangedSet(
             f"the set {known.name!r} was imported from other files ({known.origin}) or in another format "
             f"({known.format}); choose another --set, or --replace it"
@@ -135,7 +161,7 @@ def known_set(session: Session, name: str, sha256: str) -> str | None:
     return known.id if known else None
 
 
-def open_set(session: Session, wanted: Wanted, sha256: str, run_id: str, clock: Clock) -> str:
+def open_set(session: Session, wanted: Wanted, identity: Identity, run_id: str, clock: Clock) -> str:
     """The id of the set, which is made where there is none, and made anew where it is to be replaced.
 
     Raises:
@@ -145,13 +171,13 @@ def open_set(session: Session, wanted: Wanted, sha256: str, run_id: str, clock: 
     if wanted.replace and session.exec(select(QuestionSet).where(QuestionSet.name == wanted.name)).first():
         forget_set(session, wanted.name, wanted.actor, clock)
         session.flush()
-    if (set_id := known_set(session, wanted.name, sha256)) is not None:
+    if (set_id := known_set(session, wanted.name, identity)) is not None:
         return set_id
     opened = QuestionSet(
         name=wanted.name,
         format=wanted.format,
         origin=origin_of(wanted.source),
-        sha256=sha256,
+        sha256=identity.sha256,
         licence=wanted.licence,
         run_id=run_id,
         created_at=clock(),

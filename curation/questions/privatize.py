@@ -12,6 +12,7 @@ from sqlmodel import Session, col, or_, select
 
 from core.errors import InterplayError, UnknownName
 from core.ids import Clock, utc_now
+from core.question import Question
 from core.taxonomy import load_taxonomy
 from curation.materials import chunked
 from warehouse import events
@@ -147,11 +148,14 @@ def list_tasks(session: Session, state: PrivatizationState | None = None, set_id
     return [TaskView(*row) for row in session.exec(query)]
 
 
-def link_item(session: Session, view: TaskView, item: Item, by: str, clock: Clock = utc_now) -> Privatization:
-    """Say which item was made after the public question; an earlier item gives way, and its proof goes.
+def link_item(
+    session: Session, view: TaskView, item: Item, by: str, clock: Clock = utc_now, *, replace: bool = False
+) -> Privatization:
+    """Say which item was made after the public question; with `replace` an earlier item gives way, and its proof goes.
 
     Raises:
-        ImpossiblePrivatization: The task was given up, or the item is rejected, retired or made after another question.
+        ImpossiblePrivatization: The task was given up or has another item, or the item is rejected, retired, made after
+            another question, or the public question itself.
         StalePrivatization: The task was changed meanwhile.
     """
     task = _locked(session, view.task)
@@ -168,8 +172,33 @@ def link_item(session: Session, view: TaskView, item: Item, by: str, clock: Cloc
         raise ImpossiblePrivatization(f"item {item.name!r} was made after another public question ({other.id})")
     if task.item_id == item.id:
         return task
+    if is_copy(current_revision(session, item).as_question(), view.public.as_question()):
+        raise ImpossiblePrivatization(
+            f"item {item.name!r} is the public question {view.public.qid!r} itself; link one that is made anew, with "
+            "other media and words"
+        )
+    if task.item_id is not None and not replace:
+        held = session.get_one(Item, task.item_id)
+        proven = " and proven" if view.stands == "proven" else ""
+        raise ImpossiblePrivatization(
+            f"privatization {task.id} is linked to item {held.name!r} already{proven}; --replace it if {item.name!r} "
+            "is to stand in its place"
+        )
     task.item_id, task.proof, task.proven_revision_id, task.state = item.id, {}, None, PrivatizationState.OPEN
     return _changed(session, task, by, "link", clock, item_id=item.id, item=item.name)
+
+
+def is_copy(private: Question, public: Question) -> bool:
+    """Whether two questions ask the same of the same media, whatever else is noted with them."""
+
+    def content(question: Question) -> tuple[object, ...]:
+        return (
+            question.prompt_text,
+            [part.media.sha256 for part in question.media],
+            [one.text for one in question.choices],
+        )
+
+    return content(private) == content(public)
 
 
 def store_proof(
@@ -200,7 +229,7 @@ def give_up(session: Session, view: TaskView, why: str, by: str, clock: Clock = 
     if task.state == PrivatizationState.GIVEN_UP:
         raise ImpossiblePrivatization(f"privatization {task.id} was given up already")
     if not why.strip():
-        raise ImpossiblePrivatization(f"privatization {task.id}: say why it is given up")
+        raise ImpossiblePrivatization(f"privatization {task.id}: say with --reason why it is given up")
     task.state, task.note = PrivatizationState.GIVEN_UP, why.strip()
     return _changed(session, task, by, "give_up", clock, why=task.note)
 

@@ -1,6 +1,5 @@
 """`interplay question privatize ...`."""
 
-import getpass
 from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 from sqlmodel import Session
 
 from core.errors import InterplayError
+from core.question import Question, QuestionKind, choice_label
 from core.taxonomy import Language
 from curation.questions.privatize import (
     TaskView,
@@ -23,13 +23,14 @@ from curation.questions.privatize import (
     reopen,
 )
 from curation.questions.proving import prove_tasks
-from curation.questions.scores import Scores, item_scores, pool_scores
+from curation.questions.scores import Paired, item_scores, paired, pool_scores
 from curation.questions.sets import find_question, find_set, iter_questions
 from curation.questions.telling_apart import BeforeAfter, Spread, before_after
 from curation.questions.telling_plot import telling_figure
 from warehouse.blobs import write_atomically
-from warehouse.command_line import JsonOption, ProjectOption, show, show_table
+from warehouse.command_line import ByOption, JsonOption, ProjectOption, show, show_table
 from warehouse.items import current_revision, get_item
+from warehouse.people import actor_named
 from warehouse.tables import PrivatizationState, PublicQuestion
 from warehouse.workspace import Workspace, open_workspace
 
@@ -39,7 +40,6 @@ NOT_PROVEN = 1
 app = typer.Typer(no_args_is_help=True, help="Make private questions after public ones.", rich_markup_mode=None)
 
 TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="Its id, the public question's, or the item's name.")]
-ByOption = Annotated[str | None, typer.Option("--by", help="Who does it; else the name you are logged in with.")]
 
 
 class NothingProven(InterplayError):
@@ -53,28 +53,29 @@ def _noun() -> None:
 
 @app.command("open")
 def open_command(
+    by: ByOption,
     questions: Annotated[list[str] | None, typer.Argument(help="Public questions: their ids.")] = None,
     of_set: Annotated[str | None, typer.Option("--set", help="All questions of this set.")] = None,
     pool: Annotated[
         str | None, typer.Option(help="Pool whose scores tell how hard a question is, where its set does not.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="So many at most.")] = None,
-    by: ByOption = None,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Open a task for each public question; those that have one are left alone.
 
-    Example: interplay question privatize open --set mmbench --limit 100
+    Example: interplay question privatize open --set mmbench --limit 100 --by mei
     """
     if bool(questions) == (of_set is not None):
         raise typer.BadParameter("name questions, or a --set")
     with open_workspace(project) as workspace:
+        actor = actor_named(workspace.database, by)
         with workspace.database.reading() as session:
             chosen = _chosen(session, questions or [], of_set, limit)
         rights = _rights(workspace, pool, of_set, chosen)
         with workspace.database.session() as session:
-            made, known = open_tasks(session, chosen, _who(by), rights)
+            made, known = open_tasks(session, chosen, actor, rights)
     document = {"opened": [task.id for task in made], "known": known}
     show(document, [f"opened {len(made)}, {known} had a task already"], as_json)
 
@@ -124,35 +125,42 @@ def show_command(task: TaskArgument, as_json: JsonOption = False, project: Proje
 def link_command(
     task: TaskArgument,
     item: Annotated[str, typer.Argument(help="The private item: its name.")],
-    by: ByOption = None,
+    by: ByOption,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Put it in the place of an item that is linked; its proof goes.")
+    ] = False,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Say which item was made after the public question.
 
-    Example: interplay question privatize link mmbench-17 harbour-017
+    Example: interplay question privatize link mmbench-17 harbour-017 --by mei
     """
     document = _changed(
-        project, task, lambda session, view: link_item(session, view, get_item(session, item), _who(by))
+        project,
+        by,
+        task,
+        lambda session, view, actor: link_item(session, view, get_item(session, item), actor, replace=replace),
     )
     show(document, [f"{document['public']} is made anew as {document['item']}; now prove it"], as_json)
 
 
 @app.command("prove")
 def prove_command(
+    by: ByOption,
     tasks: Annotated[list[str] | None, typer.Argument(help="Tasks; else all that have an item.")] = None,
-    by: ByOption = None,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Prove that private questions differ from the public ones; exit code 1 when one does not.
 
-    Example: interplay question privatize prove mmbench-17
+    Example: interplay question privatize prove mmbench-17 --by mei
     """
     with open_workspace(project) as workspace:
+        actor = actor_named(workspace.database, by)
         with workspace.database.reading() as session:
             views = [find_task(session, one) for one in tasks] if tasks else _to_prove(session)
-        made = prove_tasks(workspace, views, _who(by))
+        made = prove_tasks(workspace, views, actor)
         proofs = {view.public.qid: proof.document() for view, proof in made}
     lines = []
     for qid, proof in proofs.items():
@@ -166,27 +174,27 @@ def prove_command(
 def give_up_command(
     task: TaskArgument,
     reason: Annotated[str, typer.Option(help="Why; it is kept.")],
-    by: ByOption = None,
+    by: ByOption,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Close a task that cannot be done.
 
-    Example: interplay question privatize give-up mmbench-17 --reason "Nobody has such a photo."
+    Example: interplay question privatize give-up mmbench-17 --reason "Nobody has such a photo." --by mei
     """
-    document = _changed(project, task, lambda session, view: give_up(session, view, reason, _who(by)))
+    document = _changed(project, by, task, lambda session, view, actor: give_up(session, view, reason, actor))
     show(document, [f"{document['public']} is given up"], as_json)
 
 
 @app.command("reopen")
 def reopen_command(
-    task: TaskArgument, by: ByOption = None, as_json: JsonOption = False, project: ProjectOption = None
+    task: TaskArgument, by: ByOption, as_json: JsonOption = False, project: ProjectOption = None
 ) -> None:
     """Take up again what was given up.
 
-    Example: interplay question privatize reopen mmbench-17
+    Example: interplay question privatize reopen mmbench-17 --by mei
     """
-    document = _changed(project, task, lambda session, view: reopen(session, view, _who(by)))
+    document = _changed(project, by, task, reopen)
     show(document, [f"{document['public']} is open again"], as_json)
 
 
@@ -210,26 +218,24 @@ def report_command(
     if language not in drawn_in:
         raise typer.BadParameter("write en or zh", param_hint="--language")
     with open_workspace(project) as workspace:
-        before, after, pairs = _both(workspace, of_set, pool)
-    found = before_after(before, after, np.random.default_rng(seed))
+        both = _both(workspace, of_set, pool)
+    found = before_after(both.before, both.after, np.random.default_rng(seed))
     if plot is not None:
         write_atomically(plot, telling_figure(found, drawn_in[language]))
-    show(_report_document(found, pairs), _report_lines(found, pairs, plot), as_json)
+    show(_report_document(found, both), _report_lines(found, both, plot), as_json)
 
 
-def _who(by: str | None) -> str:
-    return by or getpass.getuser()
-
-
-def _changed(project: Path | None, task: str, change: Callable[[Session, TaskView], object]) -> dict[str, Any]:
-    """A task after a change."""
+def _changed(
+    project: Path | None, by: str, task: str, change: Callable[[Session, TaskView, str], object]
+) -> dict[str, Any]:
+    """A task after a change by somebody."""
     with open_workspace(project) as workspace, workspace.database.session() as session:
         view = find_task(session, task)
-        change(session, view)
+        change(session, view, actor_named(workspace.database, by))
         return _document(find_task(session, view.task.id))
 
 
-def _both(workspace: Workspace, of_set: str, pool: str) -> tuple[Scores, Scores, int]:
+def _both(workspace: Workspace, of_set: str, pool: str) -> Paired:
     with workspace.database.reading() as session:
         views = list_tasks(session, PrivatizationState.PROVEN, find_set(session, of_set).id)
     proven = [view for view in views if view.is_current]
@@ -238,8 +244,9 @@ def _both(workspace: Workspace, of_set: str, pool: str) -> tuple[Scores, Scores,
             f"no private question after one of {of_set!r} is proven as it stands; "
             "'interplay question privatize prove' does it"
         )
-    before = pool_scores(workspace.facts, pool, of_set, [view.public.qid for view in proven])
-    return before, item_scores(workspace, [view.item.name for view in proven if view.item]), len(proven)
+    made = {view.public.qid: view.item.name for view in proven if view.item}
+    before = pool_scores(workspace.facts, pool, of_set, list(made))
+    return paired(before, item_scores(workspace, list(made.values())), made)
 
 
 def _chosen(session: Session, questions: list[str], of_set: str | None, limit: int | None) -> list[PublicQuestion]:
@@ -277,11 +284,20 @@ def _document(view: TaskView) -> dict[str, Any]:
     }
 
 
-def _told(question: Any) -> list[str]:
+def _told(question: Question) -> list[str]:
     lines = [*question.prompt_text.splitlines()]
-    lines += [f"({choice.text})" for choice in question.choices]
-    lines += [f"step: {step.ask}" for step in question.steps]
-    return [*lines, f"key: {question.answer.model_dump(exclude_defaults=True)}"]
+    lines += [f"{choice_label(place)}. {choice.text}" for place, choice in enumerate(question.choices)]
+    lines += [f"step: {step.ask} -> {' | '.join(step.answer.accepted)}" for step in question.steps]
+    return [*lines, *([f"right: {_key(question)}"] if question.kind is not QuestionKind.MULTI_STEP else [])]
+
+
+def _key(question: Question) -> str:
+    """The right answer in words, as somebody reads it who compares two questions."""
+    answer = question.answer
+    if question.kind is QuestionKind.CHOICE:
+        return " and ".join(f"{choice_label(place)} ({question.choices[place].text})" for place in answer.correct)
+    margin = f", within {answer.tolerance:g}" if answer.tolerance is not None else ""
+    return f"{' | '.join(answer.accepted)}{margin}"
 
 
 def _beside(left: list[str], right: list[str]) -> list[str]:
@@ -296,9 +312,10 @@ def _proof_lines(proof: Mapping[str, Any]) -> list[str]:
     return [f"  {marks[check['passed']]:<9}{check['name']}: {check['en']}" for check in proof.get("checks", ())]
 
 
-def _report_document(found: BeforeAfter, pairs: int) -> dict[str, Any]:
+def _report_document(found: BeforeAfter, both: Paired) -> dict[str, Any]:
     return {
-        "pairs": pairs,
+        "pairs": len(both.before.questions),
+        "one_sided": list(both.one_sided),
         "verdict": found.verdict,
         "before": _spread_document(found.before),
         "after": _spread_document(found.after),
@@ -320,8 +337,12 @@ def _spread_document(spread: Spread) -> dict[str, Any]:
     }
 
 
-def _report_lines(found: BeforeAfter, pairs: int, plot: Path | None) -> list[str]:
-    lines = [f"{pairs} proven pairs, {len(found.before.models)} models"]
+def _report_lines(found: BeforeAfter, both: Paired, plot: Path | None) -> list[str]:
+    lines = [f"{len(both.before.questions)} proven pairs, {len(found.before.models)} models"]
+    if both.one_sided:
+        lines.append(
+            f"{len(both.one_sided)} proven pairs left out, scored on one side only: {', '.join(both.one_sided)}"
+        )
     for name, spread in (("before", found.before), ("after", found.after)):
         lines.append(
             f"{name}: deviation {spread.deviation.told(4)}, median gap {spread.median_gap.told(4)}, smallest "
@@ -330,5 +351,5 @@ def _report_lines(found: BeforeAfter, pairs: int, plot: Path | None) -> list[str
         lines += [f"  {mean:.4f}  {model}" for model, mean in zip(spread.models, spread.means, strict=True)]
     told = {"better": "better", "worse": "worse", "open": "not shown to be better or worse"}
     lines.append(f"change of the deviation {found.deviation_change.told(4)}: told apart {told[found.verdict]}")
-    lines += [f"left out, scored on one side only: {', '.join(found.left_out)}"] if found.left_out else []
+    lines += [f"models left out, scored on one side only: {', '.join(found.left_out)}"] if found.left_out else []
     return [*lines, f"wrote {plot}"] if plot else lines

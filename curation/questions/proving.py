@@ -23,6 +23,9 @@ from warehouse.items import current_revision
 from warehouse.tables import PublicQuestion, QuestionSet
 from warehouse.workspace import Workspace
 
+SHARED_MIN = 0.3
+"""A film that shares so much with the public one is not different, though it may be no duplicate of it."""
+
 
 @dataclass(frozen=True)
 class _Looker:
@@ -77,7 +80,7 @@ def _nearness(modality: Modality, ours: Mapping[str, Any], theirs: Mapping[str, 
     shelf = shelved(modality, [("0", "", ours), ("1", "", theirs)])
     if not shelf.row_counts.all():
         return Nearness(compared=False)
-    found = near_on(shelf, np.array([True, False]), modality).get((0, 1))
+    found = near_on(shelf, np.array([True, False]), modality, SHARED_MIN).get((0, 1))
     return Nearness(compared=True, distance=None if found is None else found.distance)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.separated import SAVE_AS_UTF8, delimiter_of
 from curation.questions.importers.base import BadQuestionFile, BadRecord, Row
 from curation.questions.media import INLINE_BYTES
 
@@ -34,7 +35,7 @@ def read_rows(file: Path) -> Iterator[Row]:
     try:
         yield from reader(file)
     except UnicodeDecodeError as error:
-        raise BadQuestionFile(f"{file} is not UTF-8 text ({error.reason}); save it as UTF-8") from error
+        raise BadQuestionFile(f"{file} is not UTF-8 text ({error.reason}); {SAVE_AS_UTF8}") from error
     except (pa.ArrowException, EOFError) as error:
         told = " ".join(str(error).split())[:200]
         raise BadQuestionFile(f"{file} cannot be read as Parquet ({told}); fetch it again") from error
@@ -177,7 +178,7 @@ def _separated(file: Path) -> Iterator[Row]:
 
 def _separated_rows(file: Path) -> Iterator[Row]:
     with file.open("rb") as held, io.TextIOWrapper(held, encoding="utf-8-sig", newline="") as stream:
-        reader = csv.reader(stream, delimiter="\t" if file.suffix.lower() == ".tsv" else ",")
+        reader = csv.reader(stream, delimiter=_delimiter(file))
         header: list[str] | None = None
         begun = 1
         try:
@@ -192,6 +193,13 @@ def _separated_rows(file: Path) -> Iterator[Row]:
                 yield Row(where, _cells(header, cells), held.tell())
         except csv.Error as error:
             raise BadQuestionFile(f"{file}, line {begun}: cannot be read on ({error}); check its quotes") from error
+
+
+def _delimiter(file: Path) -> str:
+    if file.suffix.lower() == ".tsv":
+        return "\t"
+    with file.open(encoding="utf-8-sig", newline="") as stream:
+        return delimiter_of(stream.readline(BLOCK_CHARACTERS))
 
 
 def _check_header(file: Path, header: Sequence[str]) -> None:

@@ -45,6 +45,51 @@ class Scores:
         """The rows of some models, in their order."""
         return self.points[[self.models.index(model) for model in models]]
 
+    def scored(self, models: Sequence[str]) -> set[str]:
+        """The questions on which at least one of the models has a score."""
+        held = (~np.isnan(self.of(models))).sum(axis=0).tolist()
+        return {name for name, count in zip(self.questions, held, strict=True) if count}
+
+    def asking(self, questions: Sequence[str]) -> "Scores":
+        """The columns of some questions, in their order."""
+        places = [self.questions.index(name) for name in questions]
+        return Scores(self.models, tuple(questions), self.points[:, places])
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Scores on public questions and on the private ones made after them, of the pairs that have both.
+
+    `before` and `after` have the same pairs as columns, in one order; `one_sided` are the other public questions.
+    """
+
+    before: Scores
+    after: Scores
+    one_sided: tuple[str, ...]
+
+
+def paired(before: Scores, after: Scores, made: Mapping[str, str]) -> Paired:
+    """Leave out the pairs of which one side was not scored for any model that both sides have.
+
+    Args:
+        before: On public questions.
+        after: On items.
+        made: Public question to the item that was made after it.
+
+    Raises:
+        NoScores: No pair is left, though both sides have models in common.
+    """
+    shared = sorted(set(before.models) & set(after.models))
+    left, right = before.scored(shared), after.scored(shared)
+    kept = [qid for qid, name in sorted(made.items()) if qid in left and name in right]
+    if shared and not kept:
+        raise NoScores(
+            f"of none of the {len(made)} pairs both questions were scored for {', '.join(shared)}; release the private "
+            "ones, and ask those models with 'interplay evaluation run'"
+        )
+    names = [made[qid] for qid in kept]
+    return Paired(before.asking(kept), after.asking(names), tuple(sorted(set(made) - set(kept))))
+
 
 def pool_scores(facts: FactStore, pool: str, benchmark: str, question_ids: Sequence[str]) -> Scores:
     """Scores of a pool (see `interplay pool import`) on questions of one of its benchmarks.

@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from curation.questions.candidates import TYPE_LABELS, Wanted, read_candidates, read_target, set_licences
-from curation.questions.item_folder import ITEMS, write_item_folder
+from curation.questions.item_folder import ITEMS, Chosen, write_item_folder
 from curation.questions.supplement import Selection, select_supplement
 from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show
 from warehouse.runs import open_run
@@ -73,8 +73,9 @@ def _write(workspace: Workspace, out: Path, selection: Selection, document: dict
             choice.candidate.id: session.get_one(PublicQuestion, choice.candidate.id) for choice in selection.chosen
         }
     chosen = (
-        (choice.candidate.set_name, choice.candidate.qid, rows[choice.candidate.id].as_question())
+        Chosen(choice.candidate.set_name, choice.candidate.qid, row.as_question(), row.labels)
         for choice in selection.chosen
+        for row in (rows[choice.candidate.id],)
     )
     write_item_folder(out, chosen, licences, workspace.blobs)
     (out / "report.json").write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")

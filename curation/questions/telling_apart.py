@@ -109,7 +109,7 @@ def _checked(scores: Scores, models: Sequence[str]) -> Values:
 def _spread(points: Values, models: Sequence[str], drawn: Values, rng: np.random.Generator) -> Spread:
     means = np.nanmean(points, axis=1)
     order = np.argsort(-means, kind="stable").tolist()
-    gaps = -np.diff(means[order])
+    gaps = means[order][:-1] - means[order][1:]
     return Spread(
         models=tuple(models[place] for place in order),
         means=tuple(float(mean) for mean in means[order]),

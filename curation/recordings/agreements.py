@@ -12,11 +12,13 @@ from curation.recordings.contributors import get_contributor
 from warehouse import events
 from warehouse.consents import Scope, consent_problems
 from warehouse.database import Database
+from warehouse.handles import UnknownId, whole_id
 from warehouse.tables import Consent, ConsentText, Contributor
 
 LANGUAGES = ("en", "zh")
 _VERSION_LENGTH = 32
 _STORES = "store"
+CONSENTS = "interplay consent list"
 
 
 class BadConsentText(InterplayError):
@@ -138,6 +140,15 @@ def give_consent(session: Session, new: NewConsent, actor: str, clock: Clock = u
     return consent
 
 
+def consent_named(session: Session, written: str) -> str:
+    """The id of the consent whose id is or begins with what was written.
+
+    Raises:
+        UnknownId, AmbiguousId: There is none, or there are several.
+    """
+    return whole_id(session, [Consent.id], written, "consent", CONSENTS)
+
+
 def get_consent(session: Session, consent_id: str, *, lock: bool = False) -> Consent:
     """The consent of that id; with `lock` nobody else can withdraw it before the transaction ends.
 
@@ -146,7 +157,7 @@ def get_consent(session: Session, consent_id: str, *, lock: bool = False) -> Con
     """
     found = session.get(Consent, consent_id, with_for_update=lock or None, populate_existing=lock)
     if found is None:
-        raise UnknownName("consent", consent_id, session.exec(select(Consent.id)))
+        raise UnknownId("consent", consent_id, CONSENTS)
     return found
 
 

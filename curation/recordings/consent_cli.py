@@ -1,6 +1,6 @@
 """`interplay consent ...`."""
 
-import getpass
+from collections.abc import Collection
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,18 +10,21 @@ import typer
 
 from core.errors import InterplayError
 from core.ids import utc_now
+from curation.materials import HANDLE
 from curation.recordings.agreements import (
     NewConsent,
+    consent_named,
     get_text,
     give_consent,
     list_consents,
     list_texts,
     put_text,
 )
-from curation.recordings.script_cli import ByOption
 from curation.recordings.withdrawal import WithdrawalReport, withdraw
-from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.command_line import ByOption, DryRunOption, JsonOption, ProjectOption, show, show_table
 from warehouse.consents import Scope
+from warehouse.people import actor_named
+from warehouse.release.licences import checked_licence, forbids_commerce, may_publish
 from warehouse.tables import Consent, ConsentText
 from warehouse.workspace import open_workspace
 
@@ -36,13 +39,13 @@ class UnreadableText(InterplayError):
 
 @app.command("text")
 def text_command(
+    by: ByOption,
     version: Annotated[str | None, typer.Argument(help="Of the words; without one all versions are listed.")] = None,
     en: Annotated[Path | None, typer.Option(help="File with the English words, to store them.")] = None,
     zh: Annotated[Path | None, typer.Option(help="File with the Chinese words, to store them.")] = None,
     licence: Annotated[
         str | None, typer.Option(help="Under which these words let recordings be published, as CC-BY-4.0.")
     ] = None,
-    by: ByOption = None,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
@@ -50,16 +53,20 @@ def text_command(
 
     Words that somebody has agreed to never change.
 
-    Example: interplay consent text 1.0 --en consent.en.txt --zh consent.zh.txt --licence CC-BY-4.0
+    Example: interplay consent text 1.0 --en consent.en.txt --zh consent.zh.txt --licence CC-BY-4.0 --by mei
     """
     if (en is None) != (zh is None) or (en is not None and version is None):
         raise typer.BadParameter("to store words, give a version, --en and --zh")
     with open_workspace(project) as workspace:
         if version is not None and en is not None and zh is not None:
+            allowed = workspace.project.settings.allowed_licences
+            checked_licence(licence, allowed)
             texts = {"en": _read(en), "zh": _read(zh)}
+            actor = actor_named(workspace.database, by)
             with workspace.database.session() as session:
-                stored = put_text(session, version, texts, licence, by or getpass.getuser())
-            show(_text_document(stored), [f"consent text {stored.version} is stored"], as_json)
+                stored = put_text(session, version, texts, licence, actor)
+            remarks = [f"remark: {one}" for one in _licence_remarks(licence, allowed)]
+            show(_text_document(stored), [f"consent text {stored.version} is stored", *remarks], as_json)
             return
         with workspace.database.reading() as session:
             found = list_texts(session) if version is None else [get_text(session, version)]
@@ -75,20 +82,21 @@ def give_command(
     contributor: Annotated[str, typer.Argument(help="Pseudonym of who agrees.")],
     text: Annotated[str, typer.Option("--text", help="Version of the words that they agree to.")],
     scope: Annotated[list[Scope], typer.Option("--scope", help="What they agree to; repeat.")],
+    by: ByOption,
     expires: Annotated[
         datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Day from which it holds no more (UTC).")
     ] = None,
-    by: ByOption = None,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Note that somebody agreed; a recording needs the scope voice, a release the scope publish.
 
-    Example: interplay consent give speaker-07 --text 1.0 --scope voice --scope publish --expires 2030-01-01
+    Example: interplay consent give speaker-07 --text 1.0 --scope voice --scope publish --expires 2030-01-01 --by mei
     """
     ends = expires.replace(tzinfo=UTC) if expires else None
     with open_workspace(project) as workspace, workspace.database.session() as session:
-        consent = give_consent(session, NewConsent(contributor, text, scope, ends), by or getpass.getuser())
+        actor = actor_named(workspace.database, by)
+        consent = give_consent(session, NewConsent(contributor, text, scope, ends), actor)
     show(_document(consent, contributor), [f"consent {consent.id} of {contributor}"], as_json)
 
 
@@ -116,9 +124,9 @@ def list_command(
 
 @app.command("withdraw")
 def withdraw_command(
-    consent: Annotated[str, typer.Argument(help="Id of the consent, as 'consent list' shows it.")],
+    consent: Annotated[str, typer.Argument(help="Id of the consent, or how it begins.")],
     reason: Annotated[str, typer.Option(help="Why, or how it was asked for; kept for the record.")],
-    by: ByOption = None,
+    by: ByOption,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     project: ProjectOption = None,
@@ -127,10 +135,13 @@ def withdraw_command(
 
     Exit code 1 when something is left to do, because others were at work.
 
-    Example: interplay consent withdraw 01998c0e-5b1f-7a60-8d39-3f2c4ad0b9e7 --reason "asked by mail" --dry-run
+    Example: interplay consent withdraw 01998c0e-5b1f-7a60-8d39-3f2c4ad0b9e7 --reason "asked by mail" --by mei --dry-run
     """
     with open_workspace(project) as workspace:
-        report = withdraw(workspace, consent, reason, by or getpass.getuser(), dry_run=dry_run)
+        actor = actor_named(workspace.database, by)
+        with workspace.database.reading() as session:
+            consent_id = consent_named(session, consent)
+        report = withdraw(workspace, consent_id, reason, actor, dry_run=dry_run)
     show(asdict(report), _withdrawal_lines(report), as_json)
     if report.unfinished:
         raise typer.Exit(UNFINISHED)
@@ -139,7 +150,7 @@ def withdraw_command(
 def _withdrawal_lines(report: WithdrawalReport) -> list[str]:
     touched = report.touched
     lines = [f"recording {id_}" for id_ in touched["recordings"]]
-    lines += [f"material {sha256}" for sha256 in touched["materials"]]
+    lines += [line for one in touched["going"] for line in _going_lines(one)]
     lines += [f"item {one['name']}: {_item_line(one)}" for one in touched["items"]]
     for one in touched["releases"]:
         lines.append(f"release {one['name']} {one['version']} ({one['state']}) holds {', '.join(one['items'])}")
@@ -149,8 +160,28 @@ def _withdrawal_lines(report: WithdrawalReport) -> list[str]:
     lines += [f"game pack {name}: make it again" for name in touched["packs"]]
     lines += [f"subset {name}: select it again" for name in touched["subsets"]]
     lines += [f"look at material {sha256}: it shows or sounds the same" for sha256 in touched["look_alikes"]]
+    lines += [f"kept: {one.what} ({one.rows}): {one.why}" for one in report.kept]
     lines += [f"not finished: {why}; give the same command again" for why in report.unfinished]
     return [*lines, _last_line(report)]
+
+
+def _licence_remarks(licence: str | None, allowed: Collection[str]) -> list[str]:
+    if licence is None:
+        return ["no licence is said, so no release can hold recordings under these words; give one with --licence"]
+    if not may_publish(licence, allowed):
+        return [f"{licence} is not known to allow publishing, so recordings under it are dropped and in no release"]
+    return [f"{licence} forbids commercial use, also of a release"] if forbids_commerce(licence) else []
+
+
+def _going_lines(material: dict[str, Any]) -> list[str]:
+    came = f" ({', '.join(material['origins'])})" if material["origins"] else ""
+    told = f"{material['sha256'][:HANDLE]}: {material['modality']}, {material['state']}: {material['why']}{came}"
+    return [f"material {told}", *(f"  somebody else brought it too: {_brought(one)}" for one in material["elsewhere"])]
+
+
+def _brought(source: dict[str, Any]) -> str:
+    said = [f"{name} {source[name]}" for name in ("author", "source") if source[name]]
+    return f"{source['origin']} ({', '.join(said) or 'who is not said'})"
 
 
 def _item_line(item: dict[str, Any]) -> str:

@@ -1,13 +1,12 @@
 """`interplay contributor ...`."""
 
-import getpass
 from typing import Annotated, Any
 
 import typer
 
 from curation.recordings.contributors import AgeBand, Gender, NewContributor, add_contributor, list_contributors
-from curation.recordings.script_cli import ByOption
-from warehouse.command_line import JsonOption, ProjectOption, show, show_table
+from warehouse.command_line import ByOption, JsonOption, ProjectOption, show, show_table
+from warehouse.people import actor_named
 from warehouse.tables import Contributor
 from warehouse.workspace import open_workspace
 
@@ -16,21 +15,21 @@ app = typer.Typer(no_args_is_help=True, help="Add people who give recordings, un
 
 @app.command("add")
 def add_command(
+    by: ByOption,
     pseudonym: Annotated[str | None, typer.Argument(help="As speaker-07; else one is made up.")] = None,
     dialect: Annotated[str | None, typer.Option(help="That they speak, as Sichuan.")] = None,
     age_band: Annotated[AgeBand | None, typer.Option(help="Coarse age, if they tell it.")] = None,
     gender: Annotated[Gender | None, typer.Option(help="If they tell it.")] = None,
-    by: ByOption = None,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Add somebody who gives recordings: a pseudonym, and coarse facts only. No names, addresses or numbers.
 
-    Example: interplay contributor add speaker-07 --dialect Sichuan --age-band 25-34
+    Example: interplay contributor add speaker-07 --dialect Sichuan --age-band 25-34 --by mei
     """
     new = NewContributor(pseudonym, dialect, age_band, gender)
     with open_workspace(project) as workspace, workspace.database.session() as session:
-        added = add_contributor(session, new, by or getpass.getuser())
+        added = add_contributor(session, new, actor_named(workspace.database, by))
     show(_document(added), [f"added {added.pseudonym}"], as_json)
 
 

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session
 
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
@@ -11,13 +13,14 @@ from core.media.guard import Guard
 from curation.dedupe.link import link_duplicates, looks_cache
 from curation.entries import Claims, Entry
 from curation.examine import Examination, examine
-from curation.filters.thresholds import DEFAULT_THRESHOLDS, Thresholds
+from curation.filters.thresholds import Thresholds, thresholds_of
 from curation.materials import Overrule, overrule
 from curation.recordings.agreements import ConsentLacking, get_consent, get_text, note_bytes, require_consent
 from curation.recordings.findings import findings_of
 from curation.recordings.limits import Outcome
 from curation.recordings.takes import Take, TakeWithdrawn, as_file, get_take, guarded
 from curation.shelve import Shelver, shelve
+from curation.standing import TakenBack, check_bytes, copies_of, discard
 from warehouse import events
 from warehouse.consents import Scope
 from warehouse.runs import open_run
@@ -33,7 +36,7 @@ class ImpossibleDecision(InterplayError):
 
 
 class ChecksFailed(InterplayError):
-    """A take that failed checks was to be accepted without a reason."""
+    """A take that failed checks, or on which some were not made, was to be accepted without a reason."""
 
 
 class RefusalReasonMissing(InterplayError):
@@ -42,21 +45,25 @@ class RefusalReasonMissing(InterplayError):
 
 @dataclass(frozen=True)
 class Accepted:
-    """The decided recording and the material that it is now; `overruled` names what had failed."""
+    """The decided recording and the material that it is now.
+
+    `overruled` names what had failed, `unchecked` what was not checked.
+    """
 
     recording: Recording
     material: Material
     overruled: list[str]
+    unchecked: list[str]
 
 
 def accept_take(
     workspace: Workspace,
     recording_id: str,
     actor: str,
-    why: str | None = None,
+    reason: str | None = None,
     *,
     guard: Guard | None = None,
-    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    thresholds: Thresholds | None = None,
     clock: Clock = utc_now,
 ) -> Accepted:
     """Make a material of a take, with the script as what is said in it, by people.
@@ -65,40 +72,49 @@ def accept_take(
         workspace: The opened project.
         recording_id: Of the take.
         actor: Who decides.
-        why: The reason, without which nothing is accepted that failed a check or that a filter would drop.
+        reason: Why, without which nothing is accepted that failed a check, on which one was not made, or that a filter
+            would drop.
         guard: Where the take is decoded; one is made for this call if none is given.
-        thresholds: Of the library's filters.
+        thresholds: Of the library's filters; else the project's.
         clock: For the rows' times.
 
     Raises:
         UnknownName, ImpossibleDecision, ConsentLacking, ChecksFailed: As they say; nothing is written then.
         MediaError, MissingBlob, DamagedBlob: Its bytes cannot be read.
     """
+    thresholds = thresholds or thresholds_of(workspace.project.settings.filter_thresholds)
     with workspace.database.reading() as session:
         take = get_take(session, recording_id)
         _require_open(take.recording)
     require_consent(take.consent, [Scope.VOICE], clock())
-    failed = [one.name for one in findings_of(take.recording.checks) if one.outcome is Outcome.FAIL]
-    _require_reason(take, failed, why)
+    found = findings_of(take.recording.checks)
+    failed = [one.name for one in found if one.outcome is Outcome.FAIL]
+    unchecked = [one.name for one in found if one.outcome is Outcome.NOT_DONE]
+    _require_reason(take, failed, unchecked, reason)
     data = workspace.originals.get(take.recording.sha256)
     limits = workspace.project.media_limits
-    with guarded(limits, guard) as worker, as_file(data) as file:
-        examination = worker.run(examine, file, limits, thresholds)
-    if examination.main.drop_reason is not None:
-        failed.append(examination.main.drop_reason)
-        _require_reason(take, failed, why)
-    note_bytes(workspace.database, take.consent.id, [examination.main.ref.sha256], actor, clock)
-    for copy in examination.copies:
-        workspace.blobs.put(copy)
+    with (
+        guarded(limits, guard) as worker,
+        as_file(data, f"recording {take.recording.id}") as file,
+        TemporaryDirectory(prefix="interplay-take-") as folder,
+    ):
+        examination = worker.run(examine, file, Path(folder), limits, thresholds)
+        if examination.main.drop_reason is not None:
+            failed.append(examination.main.drop_reason)
+            _require_reason(take, failed, unchecked, reason)
+        note_bytes(workspace.database, take.consent.id, [examination.main.ref.sha256], actor, clock)
+        for copy, sha256 in examination.named_copies:
+            workspace.blobs.put_file(copy, sha256)
     with open_run(workspace.database, COMMAND, {"recording": take.recording.id, "by": actor}, clock=clock) as run:
         try:
             with workspace.database.session() as session:
-                done = _accept(Shelver(session, run.id, clock), take.recording.id, examination, actor, why, failed)
-        except (ConsentLacking, TakeWithdrawn):
-            _remove_copies(workspace, examination)  # taken back while it was decoded
+                ruling = _Ruling(actor, reason, failed, unchecked)
+                done = _accept(Shelver(session, run.id, clock), take.recording.id, examination, ruling)
+        except (ConsentLacking, TakeWithdrawn, ImpossibleDecision):
+            discard(workspace, copies_of(examination))  # taken back, or decided on, while it was decoded
             raise
         link_duplicates(workspace.database, run.id, looks_cache(workspace.project))
-        run.summary = {"material_id": done.material.id, "overruled": failed}
+        run.summary = {"material_id": done.material.id, "overruled": failed, "unchecked": unchecked}
     return done
 
 
@@ -110,42 +126,42 @@ def refuse_take(session: Session, recording_id: str, actor: str, reason: str, cl
         RefusalReasonMissing: No reason is given.
     """
     if not reason.strip():
-        raise RefusalReasonMissing("refusing a take needs a reason, which the next take can mend; write it")
+        raise RefusalReasonMissing("refusing a take needs a reason (--reason), which the next take can mend; write it")
     recording = _locked(session, get_take(session, recording_id).recording.id)
     _decide(session, recording, False, actor, reason, clock)
     return recording
 
 
-def _accept(
-    shelver: Shelver, recording_id: str, examination: Examination, actor: str, why: str | None, failed: list[str]
-) -> Accepted:
+@dataclass(frozen=True)
+class _Ruling:
+    """Who accepts, why, and over what."""
+
+    actor: str
+    reason: str | None
+    failed: list[str]
+    unchecked: list[str]
+
+
+def _accept(shelver: Shelver, recording_id: str, examination: Examination, ruling: _Ruling) -> Accepted:
     session, clock = shelver.session, shelver.clock
     recording = _locked(session, recording_id)
     take = get_take(session, recording.id)
     require_consent(take.consent, [Scope.VOICE], clock())
     origin = f"recording:{recording.id}"
     entry = Entry(Path(origin), origin, _claims(session, take))
+    try:
+        check_bytes(session, recording.sha256, examination)
+    except TakenBack as error:
+        said = f"who gave the bytes of recording {recording.id} has withdrawn them; refuse this take"
+        raise TakeWithdrawn(said) from error
     material, _ = shelve(shelver, recording.sha256, [entry], examination, True)
-    if material.state == MaterialState.WITHDRAWN:
-        raise TakeWithdrawn(f"who gave the bytes of recording {recording.id} has withdrawn them; refuse this take")
     if material.state == MaterialState.DROPPED:
-        overrule(session, material.id, material.version, Overrule(True, why or "", actor), clock)
-    session.add(_segment(take, material, actor, shelver.run_id))
+        overrule(session, material.id, material.version, Overrule(True, ruling.reason or "", ruling.actor), clock)
+    session.add(_segment(take, material, ruling.actor, shelver.run_id))
     recording.material_id = material.id
-    _decide(session, recording, True, actor, why, clock, material_id=material.id, overruled=failed)
-    return Accepted(recording, material, failed)
-
-
-def _remove_copies(workspace: Workspace, examination: Examination) -> None:
-    """Delete working copies that no material names."""
-    sha256 = examination.main.ref.sha256
-    with workspace.database.reading() as session:
-        named = select(Material.id).where(
-            col(Material.media)["sha256"].as_string() == sha256, Material.state != MaterialState.WITHDRAWN
-        )
-        is_named = session.exec(named).first() is not None
-    if not is_named:
-        workspace.blobs.remove(sha256)
+    over: dict[str, Any] = {"overruled": ruling.failed, "unchecked": ruling.unchecked}
+    _decide(session, recording, True, ruling.actor, ruling.reason, clock, material_id=material.id, **over)
+    return Accepted(recording, material, ruling.failed, ruling.unchecked)
 
 
 def _claims(session: Session, take: Take) -> Claims:
@@ -199,12 +215,17 @@ def _require_open(recording: Recording) -> None:
     )
 
 
-def _require_reason(take: Take, failed: list[str], why: str | None) -> None:
-    if failed and not (why or "").strip():
-        raise ChecksFailed(
-            f"recording {take.recording.id} failed {', '.join(failed)}; record it again, or give a reason to accept it "
-            "all the same"
-        )
+def _require_reason(take: Take, failed: list[str], unchecked: list[str], reason: str | None) -> None:
+    if not (failed or unchecked) or (reason or "").strip():
+        return
+    faults = [f"failed {', '.join(failed)}"] if failed else []
+    faults += [f"was not checked for {', '.join(unchecked)}"] if unchecked else []
+    mends = ["record it again"] if failed else []
+    mends += ["make the checks with 'interplay recording check'"] if unchecked else []
+    raise ChecksFailed(
+        f"recording {take.recording.id} {' and '.join(faults)}; {', '.join(mends)}, or give a --reason to accept it "
+        "all the same"
+    )
 
 
 def _decide(

@@ -1,6 +1,5 @@
 """`interplay recording ...`."""
 
-import getpass
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -8,15 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from core.errors import InterplayError
 from core.media.source import read_source
+from curation.materials import HANDLE
+from curation.recordings.agreements import consent_named
 from curation.recordings.deciding import accept_take, refuse_take
 from curation.recordings.findings import Finding, findings_of
 from curation.recordings.limits import Outcome
 from curation.recordings.models import project_ears
-from curation.recordings.script_cli import ByOption
 from curation.recordings.takes import NewTake, Take, add_take, check_take, get_take, list_takes
-from warehouse.command_line import JsonOption, ProjectOption, show, show_table
+from warehouse.command_line import ByOption, JsonOption, ProjectOption, show, show_table
+from warehouse.people import actor_named
 from warehouse.tables import Recording
 from warehouse.workspace import open_workspace
 
@@ -25,10 +25,6 @@ app = typer.Typer(no_args_is_help=True, help="Take in, check and decide on takes
 RecordingArgument = Annotated[
     str, typer.Argument(metavar="ID", help="Recording: its id or sha256, or how that begins.")
 ]
-
-
-class UnreadableTake(InterplayError):
-    """A file that was named as a take and cannot be read."""
 
 
 class TakeState(StrEnum):
@@ -45,23 +41,22 @@ def add_command(
     file: Annotated[Path, typer.Argument(help="The take: WAV, FLAC, WebM, M4A, Ogg or MP3.")],
     script: Annotated[str, typer.Option("--script", help="Name of the script that is read.")],
     contributor: Annotated[str, typer.Option("--contributor", help="Pseudonym of who reads it.")],
-    consent: Annotated[str, typer.Option("--consent", help="Id of their consent; it must cover the voice.")],
+    consent: Annotated[str, typer.Option("--consent", help="Id of their consent, or how it begins.")],
+    by: ByOption,
     device: Annotated[str | None, typer.Option("--device", help="What it was recorded with.")] = None,
-    by: ByOption = None,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Take in a take of a script, and say at once what is wrong with it. The same file again changes nothing.
 
-    Example: interplay recording add take.wav --script greeting-1 --contributor speaker-07 --consent ID
+    Example: interplay recording add take.wav --script greeting-1 --contributor speaker-07 --consent ID --by mei
     """
-    new = NewTake(script, contributor, consent, device)
     with open_workspace(project) as workspace:
-        try:
-            data = read_source(file, workspace.project.media_limits)
-        except OSError as error:
-            raise UnreadableTake(f"{file}: cannot be read ({error.strerror}); check the path") from error
-        added = add_take(workspace, data, new, by or getpass.getuser())
+        actor = actor_named(workspace.database, by)
+        with workspace.database.reading() as session:
+            new = NewTake(script, contributor, consent_named(session, consent), device)
+        data = read_source(file, workspace.project.media_limits)
+        added = add_take(workspace, data, new, actor, name=str(file))
     found = findings_of(added.recording.checks)
     how = "is taken in" if added.new else "was there already"
     lines = [f"recording {added.recording.id} {how}", *_finding_lines(found)]
@@ -128,40 +123,46 @@ def show_command(recording: RecordingArgument, as_json: JsonOption = False, proj
 @app.command("accept")
 def accept_command(
     recording: RecordingArgument,
-    why: Annotated[str | None, typer.Option(help="Reason, which a take needs that failed a check.")] = None,
-    by: ByOption = None,
+    by: ByOption,
+    reason: Annotated[
+        str | None, typer.Option(help="Why, which a take needs that failed a check, or on which one was not made.")
+    ] = None,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Make a material of a take.
 
-    Example: interplay recording accept 01998c --why "The noise is the point of this scene."
+    Example: interplay recording accept 01998c --reason "The noise is the point of this scene." --by mei
     """
     with open_workspace(project) as workspace:
-        done = accept_take(workspace, recording, by or getpass.getuser(), why)
+        actor = actor_named(workspace.database, by)
+        done = accept_take(workspace, recording, actor, reason)
     document = {
         "recording": done.recording.id,
         "material": done.material.sha256,
         "material_id": done.material.id,
         "overruled": done.overruled,
+        "unchecked": done.unchecked,
     }
-    show(document, [f"recording {done.recording.id} is material {done.material.sha256[:12]}"], as_json)
+    lines = [f"over what failed: {', '.join(done.overruled)}"] if done.overruled else []
+    lines += [f"not checked: {', '.join(done.unchecked)}"] if done.unchecked else []
+    show(document, [*lines, f"recording {done.recording.id} is material {done.material.sha256[:HANDLE]}"], as_json)
 
 
 @app.command("refuse")
 def refuse_command(
     recording: RecordingArgument,
     reason: Annotated[str, typer.Option(help="Why, so that the next take can be better.")],
-    by: ByOption = None,
+    by: ByOption,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Say that a take is not to be used.
 
-    Example: interplay recording refuse 01998c --reason "A word is missing."
+    Example: interplay recording refuse 01998c --reason "A word is missing." --by mei
     """
     with open_workspace(project) as workspace, workspace.database.session() as session:
-        refused = refuse_take(session, recording, by or getpass.getuser(), reason)
+        refused = refuse_take(session, recording, actor_named(workspace.database, by), reason)
     show(_recording_document(refused), [f"recording {refused.id} is refused"], as_json)
 
 

@@ -1,36 +1,35 @@
 """`interplay script ...`."""
 
-import getpass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from curation.recordings.scripts import Listed, add_scripts, close_script, list_scripts, read_scripts
-from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.command_line import ByOption, DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.people import actor_named
 from warehouse.workspace import open_workspace
 
 app = typer.Typer(no_args_is_help=True, help="Say what is to be recorded.", rich_markup_mode=None)
 
 _SHOWN_CHARACTERS = 60
-ByOption = Annotated[str | None, typer.Option("--by", help="Who does this; else the name you are logged in with.")]
 
 
 @app.command("import")
 def import_command(
     file: Annotated[Path, typer.Argument(help="CSV or JSONL: name, text, language; also dialect, role, speakers.")],
-    by: ByOption = None,
+    by: ByOption,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Bring in scripts, all of a file or none; those that are there already are left alone.
 
-    Example: interplay script import scripts.csv
+    Example: interplay script import scripts.csv --by mei
     """
     scripts = read_scripts(file)
     with open_workspace(project) as workspace, workspace.database.session() as session:
-        done = add_scripts(session, scripts, by or getpass.getuser())
+        done = add_scripts(session, scripts, actor_named(workspace.database, by))
         if dry_run:
             session.rollback()
     line = f"{'would be ' if dry_run else ''}new {len(done.added)}, known {len(done.known)}"
@@ -56,16 +55,16 @@ def list_command(
 @app.command("close")
 def close_command(
     name: Annotated[str, typer.Argument(help="Of the script.")],
-    by: ByOption = None,
+    by: ByOption,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Want no more takes of a script.
 
-    Example: interplay script close greeting-1
+    Example: interplay script close greeting-1 --by mei
     """
     with open_workspace(project) as workspace, workspace.database.session() as session:
-        script = close_script(session, name, by or getpass.getuser())
+        script = close_script(session, name, actor_named(workspace.database, by))
     show({"name": script.name, "open": script.active}, [f"{script.name} is closed"], as_json)
 
 

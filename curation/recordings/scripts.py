@@ -14,6 +14,7 @@ from sqlmodel import Session, col, func, select
 
 from core.errors import InterplayError, UnknownName, first_problem
 from core.ids import Clock, utc_now
+from core.separated import SAVE_AS_UTF8, decoded, delimiter_of
 from warehouse import events
 from warehouse.tables import Recording, Script
 
@@ -71,15 +72,15 @@ def read_scripts(file: Path) -> list[NewScript]:
     Raises:
         BadScripts: It cannot be read, a line is no script, or a name stands there twice.
     """
-    readers = {".csv": _csv_rows, ".jsonl": _jsonl_rows}
+    readers = {".csv": _csv_rows, ".tsv": _csv_rows, ".jsonl": _jsonl_rows}
     if file.suffix.lower() not in readers:
         raise BadScripts(f"{file}: scripts are a .csv or a .jsonl file; rename or convert it")
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = decoded(file.read_bytes())
     except OSError as error:
         raise BadScripts(f"{file}: cannot be read ({error.strerror}); check the path") from error
     except UnicodeDecodeError as error:
-        raise BadScripts(f"{file}: not UTF-8 text; save the file as UTF-8") from error
+        raise BadScripts(f"{file}: not UTF-8 text; {SAVE_AS_UTF8}") from error
     found: dict[str, NewScript] = {}
     for line, row in readers[file.suffix.lower()](file, text):
         try:
@@ -173,7 +174,9 @@ def list_scripts(session: Session, only_open: bool = False) -> list[Listed]:
 
 
 def _csv_rows(file: Path, text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True, restkey="(further cells)")
+    reader = csv.DictReader(
+        io.StringIO(text, newline=""), strict=True, restkey="(further cells)", delimiter=delimiter_of(text)
+    )
     try:
         for row in reader:
             # An empty cell says nothing, as a column that is not there.

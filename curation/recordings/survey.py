@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlmodel import Session, col, or_, select
 
-from curation.materials import chunked
+from curation.materials import chunked, sources_of
 from curation.recordings.agreements import noted_bytes
 from warehouse.lifecycle import Action
 from warehouse.tables import (
@@ -39,6 +39,22 @@ _STEPS: Mapping[ItemState, Action] = {
     ItemState.RELEASED: Action.RETIRE,
 }
 EXPORT_COMMAND = "release export"
+
+
+@dataclass(frozen=True)
+class Going:
+    """A material that goes: what it is, where it came from under the consent, and what else brought it.
+
+    `why` says what binds it to the consent. `origins` are its sources under the consent, `elsewhere` the others, with
+    who made it and where it is from, as far as their bringer said.
+    """
+
+    sha256: str
+    modality: str
+    state: str
+    why: str
+    origins: tuple[str, ...]
+    elsewhere: tuple[Mapping[str, str | None], ...]
 
 
 @dataclass(frozen=True)
@@ -75,6 +91,7 @@ class Survey:
 
     recordings: tuple[Recording, ...]
     materials: tuple[Material, ...]
+    going: tuple[Going, ...]
     revision_ids: frozenset[str]
     items: tuple[tuple[Item, TouchedItem], ...]
     releases: tuple[TouchedRelease, ...]
@@ -88,6 +105,7 @@ class Survey:
         return {
             "recordings": [one.id for one in self.recordings],
             "materials": [one.sha256 for one in self.materials],
+            "going": [vars(one) for one in self.going],
             "items": [vars(touched) for _, touched in self.items],
             "releases": [vars(one) for one in self.releases],
             "look_alikes": list(self.look_alikes),
@@ -111,6 +129,7 @@ def survey(session: Session, consent: Consent) -> Survey:
     return Survey(
         recordings=recordings,
         materials=materials,
+        going=tuple(_going(session, consent, noted, one) for one in materials),
         revision_ids=frozenset(revisions),
         items=items,
         releases=releases,
@@ -153,6 +172,23 @@ def _nearest(session: Session, materials: Sequence[Material]) -> Sequence[Materi
         col(Material.measures)["sound"]["sha256"].as_string().in_([one.sha256 for one in materials]),
     )
     return session.exec(select(Material).where(near)).all()
+
+
+def _going(session: Session, consent: Consent, noted: Collection[str], material: Material) -> Going:
+    sources = sources_of(session, material.id)
+    mine = tuple(one.origin for one in sources if one.consent_id == consent.id)
+    if mine:
+        why = "given under this consent"
+    elif {material.sha256, material.media_ref.sha256} & set(noted):
+        why = "the same bytes were given under this consent"
+    else:
+        why = "it is the film, the sound or the same working copy of what was given under this consent"
+    elsewhere = tuple(
+        {"origin": one.origin, "author": one.author, "source": one.source}
+        for one in sources
+        if one.consent_id != consent.id
+    )
+    return Going(material.sha256, material.modality, material.state.value, why, mine, elsewhere)
 
 
 def _showing(session: Session, material_ids: Collection[str]) -> dict[str, str]:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from sqlmodel import Session, col, select
 
-from core.errors import InterplayError, UnknownName
+from core.errors import InterplayError
 from core.ids import Clock, utc_now
 from core.media.audio import load_audio
+from core.media.errors import MediaError
 from core.media.guard import Guard
 from core.media.limits import MediaLimits
 from curation.recordings.agreements import ConsentLacking, get_consent, note_bytes, require_consent
@@ -25,6 +26,7 @@ from curation.recordings.listening import NO_EARS, RATE_HZ, Ears, listening_find
 from curation.recordings.scripts import open_script
 from warehouse import events
 from warehouse.consents import Scope
+from warehouse.handles import whole_id
 from warehouse.tables import Consent, Contributor, Material, MaterialState, Recording, Script
 from warehouse.workspace import Workspace
 
@@ -77,6 +79,7 @@ def add_take(
     new: NewTake,
     actor: str,
     *,
+    name: str = "the take",
     guard: Guard | None = None,
     limits: TakeLimits = DEFAULT_TAKE_LIMITS,
     clock: Clock = utc_now,
@@ -90,6 +93,7 @@ def add_take(
         data: What the recorder gave.
         new: What it is.
         actor: Who brings it.
+        name: What messages call it.
         guard: Where it is decoded; one is made for this call if none is given.
         limits: Of the checks.
         clock: For the rows' times.
@@ -104,7 +108,7 @@ def add_take(
     if known is not None:
         return Added(known, new=False)
     media_limits = workspace.project.media_limits
-    with guarded(media_limits, guard) as worker, as_file(data) as file:
+    with guarded(media_limits, guard) as worker, as_file(data, name) as file:
         measures = worker.run(measure_take, file, media_limits, limits)
     findings = instant_findings(measures, about.script, limits)
     findings += listening_findings(_NO_SAMPLES, about.script, NO_EARS, limits)
@@ -132,13 +136,17 @@ def check_take(
 
     Raises:
         UnknownName: There is no such recording.
+        TakeWithdrawn: It was taken back.
         MissingBlob, DamagedBlob: Its bytes are lost.
     """
     with workspace.database.reading() as session:
         take = get_take(session, recording_id)
+    if take.consent.withdrawn_at is not None:
+        day = f"{take.consent.withdrawn_at:%Y-%m-%d}"
+        raise TakeWithdrawn(f"recording {take.recording.id} was withdrawn on {day}; there is nothing to check")
     data = workspace.originals.get(take.recording.sha256)
     media_limits = workspace.project.media_limits
-    with guarded(media_limits, guard) as worker, as_file(data) as file:
+    with guarded(media_limits, guard) as worker, as_file(data, f"recording {take.recording.id}") as file:
         measures = worker.run(measure_take, file, media_limits, limits)
         samples = worker.run(load_audio, file, RATE_HZ, True, media_limits)
     findings = instant_findings(measures, take.script, limits)
@@ -157,16 +165,10 @@ def get_take(session: Session, name: str) -> Take:
     """The recording whose id is or begins with `name`, or whose bytes' sha256 does.
 
     Raises:
-        UnknownName: There is none, or there are several.
+        UnknownId, AmbiguousId: There is none, or there are several.
     """
-    begins = col(Recording.id).startswith(name, autoescape=True) | col(Recording.sha256).startswith(
-        name, autoescape=True
-    )
-    found = list_takes(session, begins) if name else []
-    exact = [take for take in found if name in (take.recording.id, take.recording.sha256)]
-    if len(exact or found) != 1:
-        raise UnknownName("recording", name, (take.recording.id for take in found or list_takes(session)))
-    return (exact or found)[0]
+    recording_id = whole_id(session, [Recording.id, Recording.sha256], name, "recording", "interplay recording list")
+    return list_takes(session, col(Recording.id) == recording_id)[0]
 
 
 def list_takes(session: Session, *conditions: object) -> list[Take]:
@@ -193,12 +195,15 @@ def guarded(limits: MediaLimits, guard: Guard | None) -> Iterator[Guard]:
 
 
 @contextmanager
-def as_file(data: bytes) -> Iterator[Path]:
-    """Bytes as a file, which decoders seek in; its name says nothing."""
+def as_file(data: bytes, name: str) -> Iterator[Path]:
+    """Bytes as a file, which decoders seek in; what is wrong with it is said of `name`, for nobody knows the file."""
     with tempfile.TemporaryDirectory(prefix="interplay-take-") as folder:
         file = Path(folder) / "take"
         file.write_bytes(data)
-        yield file
+        try:
+            yield file
+        except MediaError as error:
+            raise type(error)(str(error).replace(str(file), name)) from error
 
 
 @dataclass(frozen=True)

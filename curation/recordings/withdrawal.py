@@ -18,9 +18,10 @@ from curation.dedupe.link import looks_cache
 from curation.ingest import COMMAND as INGEST
 from curation.materials import chunked
 from curation.recordings.agreements import get_consent
+from curation.recordings.keeping import Kept, kept
 from curation.recordings.survey import Survey, survey
 from warehouse import events
-from warehouse.forgetting import blank_events, blank_runs, forget_words, remove_facts
+from warehouse.forgetting import blank_events, blank_runs, forget_words, remove_facts, response_keys
 from warehouse.lifecycle import Action, Advance, advance, lock_item
 from warehouse.runs import open_run
 from warehouse.tables import (
@@ -61,6 +62,7 @@ class WithdrawalReport:
         gold: Gold questions that are out of use.
         blobs: Files deleted from the stores, small pictures included.
         facts: Facts deleted, by kind.
+        kept: What stays although it may repeat what was said, and why.
         unfinished: What could not be done while others were at work, in words; the same call again does it.
     """
 
@@ -74,6 +76,7 @@ class WithdrawalReport:
     gold: int = 0
     blobs: int = 0
     facts: dict[str, int] = field(default_factory=dict)
+    kept: list[Kept] = field(default_factory=list)
     unfinished: list[str] = field(default_factory=list)
 
     @property
@@ -93,18 +96,24 @@ def withdraw(
         OSError: The store cannot be written; the same call again goes on.
     """
     if not reason.strip():
-        raise WithdrawalReasonMissing("a withdrawal needs a reason, for the record; write why, or how it was asked for")
+        raise WithdrawalReasonMissing(
+            "a withdrawal needs a reason (--reason), for the record; write why, or how it was asked for"
+        )
     if dry_run:
         with workspace.database.reading() as session:
             consent = get_consent(session, consent_id)
             found = survey(session, consent)
-        return _report(consent, found, now=consent.withdrawn_at is None, dry_run=True)
+            report = _report(consent, found, now=consent.withdrawn_at is None, dry_run=True)
+            report.kept = kept(session, workspace.facts, found)
+        return report
     with open_run(workspace.database, COMMAND, {"consent": consent_id, "by": actor}, clock=clock) as run:
         with workspace.database.session() as session:
             report, found = _withdraw_rows(session, consent_id, reason, actor, clock)
             is_done = any(one.action == _ERASED for one in events.history(session, "consent", consent_id))
         report.blobs = sum(_erase(workspace, sha256) for sha256 in sorted(found.hashes))
         _erase_facts(workspace, found, report)
+        with workspace.database.reading() as session:
+            report.kept = kept(session, workspace.facts, found)
         if not is_done or report.blobs or report.facts or report.forgotten:
             _erase_traces(workspace, report)
             if not report.unfinished:
@@ -224,14 +233,17 @@ def _small_pictures(workspace: Workspace, sha256: str) -> Iterator[Path]:
 
 
 def _erase_facts(workspace: Workspace, found: Survey, report: WithdrawalReport) -> None:
-    """Embeddings of the media, and what models answered when they were asked to write them down."""
-    named = {
-        "embedding": ("subject", found.hashes),
-        "response": ("item_name", {material.id for material in found.materials}),
-    }
-    for kind, (column, values) in named.items():
-        if values and workspace.facts.is_written(kind):
+    """Embeddings of the media, what models answered when they were asked to write them down, and grades of that."""
+    asked = {material.id for material in found.materials}
+    for kind in ("embedding", "response", "grade"):
+        if found.hashes and workspace.facts.is_written(kind):
             report.unfinished.append(f"another command writes facts ({kind})")
+    answers = response_keys(workspace.facts, "item_name", asked)
+    named = [("embedding", "subject", found.hashes), ("grade", "response_key", answers)]
+    # Grades go first, and are found by the answers: those stay while somebody grades.
+    if not (answers and workspace.facts.is_written("grade")):
+        named.append(("response", "item_name", asked))
+    for kind, column, values in named:
         if count := remove_facts(workspace.facts, kind, column, values):
             report.facts[kind] = count
 

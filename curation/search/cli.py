@@ -1,5 +1,6 @@
 """`interplay material search`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,10 +8,13 @@ import typer
 
 from core.content import Modality
 from core.errors import InterplayError, MissingExtra
-from curation.embedding import CLIP, TEXT, Embedder, ModelOutOfReach, clip_embedder, text_embedder
-from curation.materials import find_material
+from curation.embedding import CLIP, TEXT, Embedder, clip_embedder, text_embedder
+from curation.materials import HANDLE, find_material
+from curation.models import UnusableModel
+from curation.search.choices import embedders_held, unknown_choices
 from curation.search.search import Found, Hit, Query, facet_counts, open_picture, search
 from curation.tagging.tags import Tag
+from curation.tagging.vocabulary import load_vocabulary
 from warehouse.command_line import JsonOption, ProjectOption, show, show_table
 from warehouse.tables import MaterialState
 from warehouse.workspace import Workspace, open_workspace
@@ -54,7 +58,7 @@ def search_command(
             like=_media_of(workspace, like) if like else None,
             state=state or MaterialState.KEPT,
             modalities=modality or (),
-            tags=[Tag.parse(text) for text in tag or ()],
+            tags=_tags(workspace, tag or ()),
             licences=licence or (),
             sources=source or (),
             dialects=dialect or (),
@@ -68,26 +72,45 @@ def search_command(
             _show_facets(facet_counts(workspace, query), as_json)
             return
         found = search(workspace, query, _embedders(workspace, query), limit, offset)
+        for line in unknown_choices(workspace, query):
+            typer.echo(line, err=True)
     _show_found(found, as_json)
 
 
 def _embedders(workspace: Workspace, query: Query) -> list[Embedder]:
-    """Those that can be had: without one of the two its vectors alone are not compared, and that is said."""
+    """Those that can be had: without one of the two its vectors alone are not compared, and that is said.
+
+    Only what the search needs is looked for: of a material the models whose vectors it has, and of a picture the one
+    that takes pictures. A model is loaded where there are words or a picture to give it.
+    """
     if not (query.meaning or query.picture is not None or query.like):
         return []
+    is_put = bool(query.meaning) or query.picture is not None
+    held = embedders_held(workspace, None if is_put else query.like)
     found: list[Embedder] = []
     missing: list[InterplayError] = []
     for kind, make in ((CLIP, clip_embedder), (TEXT, text_embedder)):
+        takes_it = kind == CLIP or query.meaning or query.like
+        if not takes_it or not held - {one.fingerprint for one in found}:
+            continue
         try:
             embedder = make(workspace.project)
-            _ = embedder.fingerprint  # for which a hub may be asked
+            if embedder.fingerprint in held and is_put:  # for the fingerprint, too, a hub may be asked
+                embedder.load()
             found.append(embedder)
-        except (ModelOutOfReach, MissingExtra) as error:
+        except (UnusableModel, MissingExtra) as error:
             typer.echo(f"{kind} vectors are not compared: {error}", err=True)
             missing.append(error)
-    if not found:
+    if missing and not found:
         raise missing[0]
     return found
+
+
+def _tags(workspace: Workspace, texts: Sequence[str]) -> list[Tag]:
+    if not texts:
+        return []
+    vocabulary = load_vocabulary(workspace.project.root)
+    return [vocabulary.meant(text) for text in texts]
 
 
 def _media_of(workspace: Workspace, name: str) -> str:
@@ -100,9 +123,9 @@ def _show_found(found: Found, as_json: bool) -> None:
     if as_json:
         show(document, (), True)
         return
-    header = ("id", "modality", "length", "uses", "score", "origin", "words")
+    header = ("sha256", "modality", "length", "uses", "score", "origin", "words")
     cells = [
-        (hit.material_id, hit.modality, _length(hit), hit.uses, _score(hit), hit.origin, hit.snippet)
+        (hit.sha256[:HANDLE], hit.modality, _length(hit), hit.uses, _score(hit), hit.origin, hit.snippet)
         for hit in found.hits
     ]
     if cells:

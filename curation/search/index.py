@@ -25,7 +25,7 @@ from warehouse.analytics import load_sql
 from warehouse.tables import Event, ItemRevision, Material, MaterialWork, RevisionMedia
 from warehouse.workspace import Workspace
 
-VERSION = "3"
+VERSION = "4"
 """Of the schema and of what is put into it; another version's index is made anew."""
 _FILE = "index.sqlite"
 _BUSY_S = 60.0
@@ -227,7 +227,7 @@ def _put(connection: sqlite3.Connection, docs: Iterator[Doc]) -> None:
     for doc in docs:
         material, media = doc.material, doc.material.media
         facts = (media["sha256"], material.modality, material.state.value, media.get("duration_s"))
-        (id_,) = connection.execute(put_doc, [material.id, *facts, doc.uses, doc.origin]).fetchone()
+        (id_,) = connection.execute(put_doc, [material.id, material.sha256, *facts, doc.uses, doc.origin]).fetchone()
         connection.execute("DELETE FROM label WHERE doc = ?", [id_])
         connection.executemany("INSERT INTO label VALUES (?, ?, ?)", [(*label, id_) for label in sorted(doc.labels)])
         words = [spaced("\n".join(dict.fromkeys(texts))) for texts in (doc.said, doc.told, doc.named)]

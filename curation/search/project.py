@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlmodel import Session, col, func, select
 
+from curation.filters.language import language_of
 from curation.materials import chunked
 from curation.tagging.tags import FREE, tags_of
 from warehouse.tables import (
@@ -86,6 +87,10 @@ def _add_words(session: Session, docs: dict[str, Doc]) -> None:
             doc.said.append(segment.text)
         if segment.language:
             doc.labels.add(("language", segment.language))
+    for doc in docs.values():
+        spoken_in = {kind for kind, _ in doc.labels}
+        if doc.said and "language" not in spoken_in and (language := language_of(" ".join(doc.said))):
+            doc.labels.add(("language", language))
     standing = (CaptionState.ACCEPTED, CaptionState.PROPOSED)
     captions = select(Caption).where(col(Caption.material_id).in_(docs), col(Caption.state).in_(standing))
     for caption in session.exec(captions.order_by(col(Caption.id))):

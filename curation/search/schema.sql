@@ -4,6 +4,7 @@ CREATE TABLE mark (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE doc (
     id INTEGER PRIMARY KEY,
     material_id TEXT NOT NULL UNIQUE,
+    sha256 TEXT NOT NULL,
     media_sha256 TEXT NOT NULL,
     modality TEXT NOT NULL,
     state TEXT NOT NULL,

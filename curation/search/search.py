@@ -27,7 +27,7 @@ DEPTH = 1_000
 _WEIGHTS = "3.0, 2.0, 1.0"
 """Of words said, told and naming, in BM25."""
 
-_FACTS = ("material_id", "media_sha256", "modality", "duration_s", "uses", "origin")
+_FACTS = ("material_id", "sha256", "media_sha256", "modality", "duration_s", "uses", "origin")
 """Columns of `doc` that a hit shows."""
 
 Ids = npt.NDArray[np.int64]
@@ -78,6 +78,7 @@ class Hit:
     """
 
     material_id: str
+    sha256: str
     media_sha256: str
     modality: str
     duration_s: float | None
@@ -141,6 +142,19 @@ def facet_counts(workspace: Workspace, query: Query) -> dict[str, list[tuple[str
         for kind, value, number in connection.execute(sql, values):
             found.setdefault(kind, []).append((value, number))
     return found
+
+
+def labels_of(query: Query) -> list[tuple[str, Sequence[str]]]:
+    """The labels that a query chooses by: kinds as `facet_counts` names them, with values of which one must fit."""
+    choices: tuple[tuple[str, Sequence[str]], ...] = (
+        ("licence", query.licences),
+        ("source", query.sources),
+        ("dialect", query.dialects),
+        ("language", query.languages),
+        ("audio_type", query.audio_types),
+        *(("tag" if tag.facet == FREE else tag.facet, [tag.value]) for tag in query.tags),
+    )
+    return [(kind, chosen) for kind, chosen in choices if chosen]
 
 
 class _Search:
@@ -281,19 +295,10 @@ def _conditions(query: Query) -> tuple[str, list[object]]:
     if query.modalities:
         parts.append(f"modality IN ({', '.join('?' * len(query.modalities))})")
         values += [modality.value for modality in query.modalities]
-    choices = (
-        ("licence", query.licences),
-        ("source", query.sources),
-        ("dialect", query.dialects),
-        ("language", query.languages),
-        ("audio_type", query.audio_types),
-        *(("tag" if tag.facet == FREE else tag.facet, [tag.value]) for tag in query.tags),
-    )
-    for kind, chosen in choices:
-        if chosen:
-            among = ", ".join("?" * len(chosen))
-            parts.append(f"doc.id IN (SELECT doc FROM label WHERE kind = ? AND value IN ({among}))")  # noqa: S608
-            values += [kind, *chosen]
+    for kind, chosen in labels_of(query):
+        among = ", ".join("?" * len(chosen))
+        parts.append(f"doc.id IN (SELECT doc FROM label WHERE kind = ? AND value IN ({among}))")  # noqa: S608
+        values += [kind, *chosen]
     for bound, sign in ((query.shortest_s, ">="), (query.longest_s, "<=")):
         if bound is not None:
             parts.append(f"duration_s {sign} ?")

@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
-from core.errors import InterplayError, MissingExtra
+from core.errors import InterplayError
 from core.media.audio import Samples
+from curation.models import UnusableModel, identity, load_model, package_version
 from curation.speech.audioset import CLASS_OF_LABEL
 from curation.speech.features import RATE_HZ
 from curation.speech.heard import SoundClass, Span
-from curation.speech.places import UnusableModel, config_file, fetching, identity
 from curation.speech.sound_class import CLASSES, ENVIRONMENT, MUSIC, SPEECH
 
 CLIP_S = 10.0
@@ -33,15 +33,14 @@ class AudioTagger:
     @property
     def fingerprint(self) -> str:
         """Name, version and model."""
-        _require()
-        return f"transformers@{version('transformers')}/{identity(self.model)}"
+        return f"transformers@{_version()}/{identity(self.model)}"
 
     def load(self) -> None:
         """Load the model.
 
         Raises:
             MissingExtra: transformers is not installed.
-            UnreachableModel, UnusableModel: There is no such model to be had, or its labels are not AudioSet's.
+            UnusableModel: There is no such model to be had, or its labels are not AudioSet's.
         """
         _classifier(self.model)
 
@@ -88,21 +87,17 @@ def _clips(samples: Samples) -> list[Samples]:
     return [samples[start : start + size] for start in starts]
 
 
-def _require() -> None:
-    try:
-        version("transformers")
-    except ImportError as error:
-        raise MissingExtra("Classifying sounds with a model", "text") from error
+def _version() -> str:
+    return package_version("transformers", "Classifying sounds with a model", "text")
 
 
 @cache
 def _classifier(model: str) -> Any:
-    _require()
+    _version()
     from transformers import pipeline
 
-    with fetching(model, _OPTION):
-        config_file(model, "config.json")
-        classifier = pipeline("audio-classification", model=model)
+    make = lambda: pipeline("audio-classification", model=model)  # noqa: E731
+    classifier = load_model(make, model, _OPTION, not Path(model).exists())
     labels = {str(label).strip().lower() for label in (classifier.model.config.id2label or {}).values()}
     known = {CLASS_OF_LABEL[label] for label in labels & CLASS_OF_LABEL.keys()}
     if known != {SPEECH, MUSIC}:

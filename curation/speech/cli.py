@@ -7,12 +7,14 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
 from sqlmodel import Session, col, select
 
 from core.content import Modality
-from core.errors import InterplayError, first_problem
+from core.errors import InterplayError, UnknownName, first_problem
 from core.settings import Project
 from curation.materials import HANDLE, find_material, sound_of
+from curation.pass_cli import AgainOption, pass_lines
 from curation.passes import PassReport, Which, works_of
 from curation.speech.catalogue import (
     LIGHT_DIARIZER,
@@ -32,7 +34,8 @@ from curation.speech.pipeline import (
 )
 from curation.speech.subtitles import KINDS, Kind, subtitles
 from curation.speech.transcripts import BadSegments, EditedSegment, edit_segments, edition, segments_of
-from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show
+from warehouse.captions import WRITERS
+from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, by_option, show
 from warehouse.people import get_user
 from warehouse.tables import Material, MaterialWork, Segment
 from warehouse.workspace import Workspace, open_workspace
@@ -43,11 +46,14 @@ MaterialArgument = Annotated[
 MaterialsArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[ID]...", help="Materials: ids or sha256, or how they begin; else all.")
 ]
-AgainOption = Annotated[bool, typer.Option("--again", help="Also those that had it.")]
 
 
 class NothingToHear(InterplayError):
     """A material without sound was named where sound is needed."""
+
+
+_SHOWN_FIELDS: tuple[str, ...] = ("material_id", "sha256", "edition", "transcribed", "segments")
+_SEGMENT_FIELDS = tuple(name for name in Segment.model_fields if name != "material_id")
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ def transcribe_command(
             "interplay.toml for the better one"
         )
     document = _report_document(report, dry_run, work.maker, marks) | {"lighter": work.diarizer.lighter}
-    show(document, [*_report_lines(report, dry_run), *lines], as_json)
+    show(document, [*pass_lines(report, "transcripts", dry_run), *lines], as_json)
 
 
 def classify_sound_command(
@@ -114,7 +120,8 @@ def classify_sound_command(
     counted = Counter(str(mark["audio_type"]) for mark in marks)
     lines = [", ".join(f"{name} {count}" for name, count in sorted(counted.items()))] if counted else []
     lines += _left_to_people(marks)
-    show(_report_document(report, dry_run, work.maker, marks), [*_report_lines(report, dry_run), *lines], as_json)
+    document = _report_document(report, dry_run, work.maker, marks)
+    show(document, [*pass_lines(report, "sound classes", dry_run), *lines], as_json)
 
 
 def segments_command(
@@ -144,7 +151,7 @@ def segments_command(
 def edit_segments_command(
     material: MaterialArgument,
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="What 'segments --json' gave, edited.")],
-    by: Annotated[str, typer.Option(help="Your name as a user; you need the role annotator, reviewer or maintainer.")],
+    by: Annotated[str, by_option(*WRITERS)],
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
@@ -203,12 +210,6 @@ def _report_document(report: PassReport, dry_run: bool, maker: str, marks: list[
     return report.document(dry_run) | {"maker": maker, "materials": marks}
 
 
-def _report_lines(report: PassReport, dry_run: bool) -> list[str]:
-    lines = [f"failed: {sha256[:HANDLE]}: {text}" for sha256, text in sorted(report.failures.items())]
-    verb = "would be done" if dry_run else "done"
-    return [*lines, f"{verb} {report.done}, done before {report.known}, failed {len(report.failures)}"]
-
-
 def _transcribed_lines(marks: list[dict[str, Any]]) -> list[str]:
     if not marks:
         return []
@@ -244,8 +245,27 @@ def _segment_lines(rows: list[Segment], mark: MaterialWork | None) -> list[str]:
 
 def _read(file: Path) -> tuple[str, list[EditedSegment]]:
     try:
-        edited = TypeAdapter(_EditedFile).validate_json(file.read_bytes(), strict=True)
-    except ValidationError as error:
-        problem = first_problem(error)
+        data = file.read_bytes()
+        _check_fields(from_json(data))
+        edited = TypeAdapter(_EditedFile).validate_json(data, strict=True)
+    except (ValueError, UnknownName) as error:
+        problem = first_problem(error) if isinstance(error, ValidationError) else str(error)
+        problem = problem if isinstance(error, ValidationError | UnknownName) else f"Invalid JSON: {problem}"
         raise BadSegments(f"{file} is not what 'interplay material segments --json' gives: {problem}") from error
     return edited.edition, edited.segments
+
+
+def _check_fields(written: Any) -> None:
+    """A misspelt field would be no edit at all; those that are shown and cannot be edited may stay.
+
+    Raises:
+        UnknownName: 'segments --json' gives no such field.
+    """
+    places = [(written, _SHOWN_FIELDS, "field")]
+    segments = written.get("segments") if isinstance(written, dict) else None
+    if isinstance(segments, list):
+        places += [(one, _SEGMENT_FIELDS, f"field of segment {number}") for number, one in enumerate(segments, start=1)]
+    for held, known, kind in places:
+        for name in held if isinstance(held, dict) else ():
+            if name not in known:
+                raise UnknownName(kind, name, known)

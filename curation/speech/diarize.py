@@ -4,15 +4,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
-from core.errors import InterplayError, MissingExtra
+from core.errors import InterplayError
 from core.media.audio import Samples
 from core.settings import environment_value
+from curation.models import UnusableModel, identity, load_model, package_version
 from curation.speech.features import RATE_HZ
 from curation.speech.heard import Span, Turn
-from curation.speech.places import UnusableModel, config_file, fetching, identity
 
 _CONFIG = "config.yaml"
 _SETTING = "diarization_model in interplay.toml"
@@ -32,8 +32,7 @@ class PyannoteDiarizer:
     @property
     def fingerprint(self) -> str:
         """Name, version and model."""
-        _require()
-        return f"pyannote-audio@{version('pyannote-audio')}/{identity(self.model)}"
+        return f"pyannote-audio@{_version()}/{identity(self.model)}"
 
     @property
     def lighter(self) -> bool:
@@ -45,7 +44,7 @@ class PyannoteDiarizer:
 
         Raises:
             MissingExtra: pyannote.audio is not installed.
-            UnreachableModel, UnusableModel: There is no such pipeline to be had.
+            UnusableModel: There is no such pipeline to be had.
         """
         _pipeline(self.model)
 
@@ -74,27 +73,24 @@ def pyannote_diarizer(model: str | None) -> PyannoteDiarizer:
     return PyannoteDiarizer(model)
 
 
-def _require() -> None:
-    try:
-        version("pyannote-audio")
-    except ImportError as error:
-        raise MissingExtra("Diarization", "speech") from error
+def _version() -> str:
+    return package_version("pyannote-audio", "Diarization", "speech")
 
 
 @cache
 def _pipeline(model: str) -> Any:
-    _require()
+    _version()
     token = environment_value("HF_TOKEN")
-    with fetching(model, _SETTING):
-        # First, for what cannot be had is said before a slow library is imported.
-        needs_plda = _needs_plda(model, token)
+    # First, for what cannot be had is said before a slow library is imported.
+    needs_plda = load_model(lambda: _needs_plda(model, token), model, _SETTING, not Path(model).exists())
     from pyannote.audio import Pipeline
     from pyannote.audio.telemetry import set_telemetry_metrics
 
     # It would tell its makers how long each sound is.
     set_telemetry_metrics(False)
-    with fetching(model, _SETTING), _plda(needs_plda):
-        pipeline = Pipeline.from_pretrained(model, token=token)
+    with _plda(needs_plda):
+        # Also a folder's configuration can name parts that are on the hub.
+        pipeline = load_model(lambda: Pipeline.from_pretrained(model, token=token), model, _SETTING, True)
     if pipeline is None or not hasattr(pipeline, "apply"):
         raise UnusableModel(f"{model!r} holds no pipeline of pyannote.audio; let {_SETTING} name another")
     return pipeline.to(_device())
@@ -102,8 +98,12 @@ def _pipeline(model: str) -> Any:
 
 def _needs_plda(model: str, token: str | None) -> bool:
     import yaml
+    from huggingface_hub import hf_hub_download
 
-    config = config_file(model, _CONFIG, token)
+    place = Path(model)
+    if not place.exists():
+        place = Path(hf_hub_download(model, _CONFIG, token=token))
+    config = place / _CONFIG if place.is_dir() else place
     parameters = yaml.safe_load(config.read_text(encoding="utf-8"))["pipeline"].get("params") or {}
     return bool(parameters.get("clustering", _NEEDS_PLDA) == _NEEDS_PLDA)
 

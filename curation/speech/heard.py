@@ -59,6 +59,9 @@ class Transcriber(Protocol):
     def load(self) -> None:
         """Load the model, once a process; a second call does nothing."""
 
+    def languages(self) -> frozenset[str]:
+        """Codes of the languages that the model knows, as 'en'; it writes down any other as if it were one of them."""
+
     def transcribe(self, samples: Samples, speech: Sequence[Span]) -> list[Word]:
         """The words in those stretches of the sound, in order.
 

@@ -142,7 +142,7 @@ def run_speech_pass(
     """Do the work on all kept sounds that have not had it by these models.
 
     Raises:
-        MissingExtra, UnreachableModel, UnusableModel: The models cannot be loaded; nothing was done.
+        MissingExtra, UnusableModel: The models cannot be loaded; nothing was done.
     """
     transcribes = isinstance(work, TranscribeSound)
     name = TRANSCRIBE if transcribes else CLASSIFY_SOUND

@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
-from core.errors import MissingExtra
 from core.media.audio import Samples
+from curation.models import UnusableModel, identity, load_model, package_version
 from curation.speech.features import RATE_HZ
 from curation.speech.heard import Span, Word
-from curation.speech.places import fetching, identity
 
 JOIN_S = 2.0
 """Pauses shorter than this do not end a clip: the model hears what goes before."""
+MODEL_FILE = "model.bin"
+"""What CTranslate2 keeps a model in."""
 MARGIN_S = 0.3
 """How much is heard before and after speech, so that no consonant is cut."""
 
@@ -24,20 +25,32 @@ class FasterWhisper:
 
     model: str
 
+    def __post_init__(self) -> None:
+        # Loading would say so too, but a dry run loads nothing.
+        place = Path(self.model)
+        if place.is_dir() and not (place / MODEL_FILE).is_file():
+            raise UnusableModel(
+                f"asr_model in interplay.toml names the folder {self.model}, which holds no {MODEL_FILE}; name one "
+                "that holds a model of faster-whisper"
+            )
+
     @property
     def fingerprint(self) -> str:
         """Name, version and model."""
-        _require()
-        return f"faster-whisper@{version('faster-whisper')}/{identity(self.model)}"
+        return f"faster-whisper@{_version()}/{identity(self.model)}"
 
     def load(self) -> None:
         """Load the model.
 
         Raises:
             MissingExtra: faster-whisper is not installed.
-            UnreachableModel, UnusableModel: There is no such model to be had.
+            UnusableModel: There is no such model to be had.
         """
         _model(self.model)
+
+    def languages(self) -> frozenset[str]:
+        """All of Whisper's, or English alone."""
+        return frozenset(_model(self.model).supported_languages)
 
     def transcribe(self, samples: Samples, speech: Sequence[Span]) -> list[Word]:
         """The words in those stretches; the language is that of the first half minute of speech."""
@@ -73,18 +86,15 @@ def _clips(speech: Sequence[Span], duration_s: float) -> list[Span]:
     return clips
 
 
-def _require() -> None:
-    try:
-        version("faster-whisper")
-    except ImportError as error:
-        raise MissingExtra("Transcription", "speech") from error
+def _version() -> str:
+    return package_version("faster-whisper", "Transcription", "speech")
 
 
 @cache
 def _model(model: str) -> Any:
-    _require()
+    _version()
     from faster_whisper import WhisperModel
 
-    with fetching(model, "asr_model in interplay.toml"):
-        # 'auto' is what is quickest on this machine: 8-bit integers without a GPU.
-        return WhisperModel(model, device="auto", compute_type="auto")
+    # 'auto' is what is quickest on this machine: 8-bit integers without a GPU.
+    make = lambda: WhisperModel(model, device="auto", compute_type="auto")  # noqa: E731
+    return load_model(make, model, "asr_model in interplay.toml", not Path(model).exists())

@@ -14,16 +14,9 @@ from core.ids import Clock, utc_now
 from curation.passes import shortened
 from curation.speech.attribute import SpokenSegment
 from warehouse import events
+from warehouse.caption_search import captions_of
 from warehouse.caption_texts import told_by_people
-from warehouse.captions import (
-    WRITERS,
-    Proposal,
-    captions_of,
-    edit_caption,
-    language_of,
-    replace_proposals,
-    write_caption,
-)
+from warehouse.captions import WRITERS, Proposal, edit_caption, language_of, replace_proposals, write_caption
 from warehouse.people import require_role
 from warehouse.tables import CaptionKind, CaptionState, Material, Segment, User
 

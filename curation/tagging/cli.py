@@ -1,22 +1,32 @@
 """Commands of `interplay material` about tags: tag, tag-set, tags, vocabulary."""
 
-import getpass
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 from sqlmodel import Session, col, func, select
 
+from core.errors import InterplayError
 from curation.embedding import clip_embedder
-from curation.embedding.cli import AgainOption, exit_if_all_failed, pass_lines
 from curation.materials import HANDLE, find_material
+from curation.pass_cli import AgainOption, exit_if_all_failed, pass_lines
 from curation.passes import Which, works_of
 from curation.tagging.tags import FREE, Tag, as_tag, counts, say
 from curation.tagging.vocabulary import FILE, Names, Vocabulary, load_vocabulary, write_vocabulary
 from curation.tagging.zero_shot import TAG, tag_materials
-from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.command_line import ByOption, DryRunOption, JsonOption, ProjectOption, show, show_table
+from warehouse.people import actor_named
 from warehouse.tables import Material, MaterialTag
 from warehouse.workspace import open_workspace
+
+
+class NotInVocabulary(InterplayError):
+    """A tag under a facet that the vocabulary does not have: maybe a slip."""
+
+
+class NotSaid(InterplayError):
+    """A tag is said to be wrong that nobody and no model says."""
+
 
 ID_HELP = "Material: its id or sha256, or how that begins."
 
@@ -51,29 +61,34 @@ def tag_command(
     lines = [line for what, one in passes.items() for line in pass_lines(one, what, dry_run)]
     document = {what: one.document(dry_run) for what, one in passes.items()}
     show({"maker": report.maker, **document}, lines, as_json)
-    exit_if_all_failed(passes)
+    exit_if_all_failed(passes.values())
 
 
 def tag_set_command(
     material: Annotated[str, typer.Argument(metavar="ID", help=ID_HELP)],
     tags: Annotated[list[str], typer.Argument(metavar="TAG...", help="Tags, as 'theme:nature'; without facet, free.")],
+    by: ByOption,
     wrong: Annotated[bool, typer.Option("--wrong", help="Say that it is wrong, whoever or whatever said it.")] = False,
-    by: Annotated[str | None, typer.Option(help="Who says so; else the name you are logged in with.")] = None,
+    new: Annotated[bool, typer.Option("--new", help="Take tags that the vocabulary does not have, too.")] = False,
     as_json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Say what a material is, or is not; that counts more than what a model says, and both are kept.
 
-    Example: interplay material tag-set 4f6b2c theme:nature "after the rain"
+    Values are ids or names of the vocabulary, in English or Chinese; others are taken with --new.
+
+    Example: interplay material tag-set 4f6b2c theme:nature "after the rain" --by mei
     """
-    author = by or getpass.getuser()
-    meant = [Tag.parse(text) for text in tags]
     with open_workspace(project) as workspace, workspace.database.session() as session:
+        vocabulary = load_vocabulary(workspace.project.root)
+        meant = [vocabulary.meant(text) for text in tags]
+        author = actor_named(workspace.database, by)
         found = find_material(session, material)
+        _check_meant(session, found, meant, vocabulary, wrong=wrong, new=new)
         changed = [str(tag) for tag in meant if say(session, found, tag, author, holds=not wrong)]
         session.flush()
         document = {"id": found.id, "sha256": found.sha256, "changed": changed, "tags": _tags_document(session, found)}
-        unknown = _unknown(meant, load_vocabulary(workspace.project.root))
+        unknown = [str(tag) for tag in meant if tag.facet != FREE and tag not in vocabulary.names()]
     verb = "is not" if wrong else "is"
     lines = [f"{found.sha256[:HANDLE]} {verb} {text}, says {author}" for text in changed]
     lines = lines or ["nothing changes: people have said so before"]
@@ -84,9 +99,37 @@ def tag_set_command(
     )
 
 
-def _unknown(tags: Sequence[Tag], vocabulary: Vocabulary) -> list[str]:
-    """Those under a facet of the vocabulary that it does not have: maybe a slip, for they count all the same."""
-    return [str(tag) for tag in tags if tag.facet != FREE and tag not in vocabulary.names()]
+def _check_meant(
+    session: Session, material: Material, meant: Sequence[Tag], vocabulary: Vocabulary, *, wrong: bool, new: bool
+) -> None:
+    """Stop what is likely a slip: a word that the vocabulary does not have, or a denial of what nobody says.
+
+    Raises:
+        NotSaid, NotInVocabulary: See above.
+    """
+    said = {as_tag(row) for row in session.exec(select(MaterialTag).where(MaterialTag.material_id == material.id))}
+    for tag in meant:
+        if tag in said:
+            continue
+        if wrong:
+            name = material.sha256[:HANDLE]
+            raise NotSaid(
+                f"nobody says {str(tag)!r} of {name}, so it cannot be wrong; 'interplay material tags {name}' shows "
+                "what is said"
+            )
+        if not new:
+            _check_known(tag, vocabulary)
+
+
+def _check_known(tag: Tag, vocabulary: Vocabulary) -> None:
+    names = vocabulary.names()
+    near = vocabulary.nearest(tag)
+    # Free tags stand in no vocabulary; only one that looks like a misspelt facet is none.
+    if tag in names or (tag.facet == FREE and not (":" in tag.value and near)):
+        return
+    offered = " or ".join(f"{one} ({names[one].en}, {names[one].zh})" for one in near)
+    hint = f"did you mean {offered}?" if near else "'interplay material vocabulary' shows what is;"
+    raise NotInVocabulary(f"{str(tag)!r} is not in the vocabulary; {hint} --new takes it all the same")
 
 
 def tags_command(

@@ -15,6 +15,9 @@ from warehouse import events
 from warehouse.tables import Material, MaterialTag
 
 FACETS = ("theme", "subject", "event", "scene", "style", "free")
+FACET_NAMES_ZH = {
+    "主题": "theme", "主体": "subject", "事件": "event", "场景": "scene", "风格": "style", "自由": "free",
+}  # fmt: skip
 FREE = "free"
 """The facet of tags that name none."""
 PEOPLE = "people"
@@ -40,9 +43,10 @@ class Tag:
         Raises:
             BadTag: It is empty or too long.
         """
-        facet, colon, value = text.partition(":")
-        is_faceted = bool(colon) and facet.strip().lower() in FACETS
-        found = cls(facet.strip().lower(), value.strip()) if is_faceted else cls(FREE, text.strip())
+        written, colon, value = text.replace("：", ":").partition(":")
+        facet = written.strip().lower()
+        facet = FACET_NAMES_ZH.get(facet, facet)
+        found = cls(facet, value.strip()) if colon and facet in FACETS else cls(FREE, text.strip())
         if not found.value or len(found.value) > VALUE_CHARACTERS_MAX:
             raise BadTag(f"{text!r:.80} is no tag; write 1 to {VALUE_CHARACTERS_MAX} characters, as 'theme:nature'")
         return found

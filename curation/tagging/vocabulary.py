@@ -1,7 +1,8 @@
 """The words that materials are tagged with: facets, values with names in both languages, and prompts for a model."""
 
+import difflib
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -78,6 +79,12 @@ class Facet(_Model):
         return self
 
 
+def _texts(value: Value) -> Iterator[str]:
+    for text in (*value.prompts, value.names.zh, value.names.en, value.id):
+        yield text.casefold()
+        yield from text.casefold().replace("-", " ").split() if text.isascii() else text
+
+
 class Vocabulary(_Model):
     """All facets that a model tags, by name."""
 
@@ -109,6 +116,32 @@ class Vocabulary(_Model):
         wanted = text.strip().casefold()
         said = ((tag, (tag.value, names.en, names.zh)) for tag, names in self.names().items())
         return [tag for tag, texts in said if wanted in {one.casefold() for one in texts}]
+
+    def meant(self, text: str) -> Tag:
+        """The tag that people write, its value as id or as name in either language, whatever its case.
+
+        Raises:
+            BadTag: It is empty or too long.
+        """
+        tag = Tag.parse(text)
+        return next((one for one in self.find(tag.value) if one.facet == tag.facet), tag)
+
+    def nearest(self, tag: Tag) -> list[Tag]:
+        """The tags that one which is not in the vocabulary is likely to mean, at most three, the likeliest first.
+
+        By ids, names and prompts, and their single words; a name of another facet is one of that facet.
+        """
+        facet, _, value = str(tag).partition(":")
+        elsewhere = self.find(value or facet)
+        if tag.facet == FREE:
+            near = difflib.get_close_matches(facet.strip().lower(), FACETS, n=1) if value else []
+            tag = Tag(near[0], value.strip()) if near else tag
+        held = self.facets.get(tag.facet)
+        words = {text: Tag(tag.facet, one.id) for one in reversed(held.values if held else ()) for text in _texts(one)}
+        # A Chinese word is short: one character of two in common is near.
+        cutoff = 0.75 if tag.value.isascii() else 0.6
+        likely = [words[text] for text in difflib.get_close_matches(tag.value.casefold(), words, n=9, cutoff=cutoff)]
+        return list(dict.fromkeys((*likely, *elsewhere)))[:3]
 
 
 def load_vocabulary(root: Path) -> Vocabulary:

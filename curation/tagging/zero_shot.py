@@ -100,7 +100,7 @@ def tag_materials(
         clock: For the rows' times.
 
     Raises:
-        ModelOutOfReach, BadEmbedder, MissingExtra: The model cannot be loaded, and there is something to do.
+        UnusableModel, MissingExtra: The model cannot be loaded, and there is something to do.
     """
     seen = Which(which.material_ids)
     embedded = embed_pictures(workspace, embedder, seen, command=COMMAND, workers=workers, dry_run=dry_run, clock=clock)

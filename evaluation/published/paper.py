@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from core.content import Frozen
-from core.errors import InterplayError, UnknownName
+from core.errors import InterplayError, UnknownName, in_words
 
 PAPERS = ("uno", "omniplay")
 Count = Annotated[int, Field(ge=1)]
@@ -275,4 +275,5 @@ def parse_paper(text: str, name: str) -> Paper:
         place = ".".join(str(part) for part in first["loc"])
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         where = f" at {place}" if place else ""
-        raise BadTableFile(f"{name}{where}: {first['msg']}{more}; the format is in docs/published-tables.md") from error
+        problem = f"{in_words(first)}{more}"
+        raise BadTableFile(f"{name}{where}: {problem}; the format is in docs/published-tables.md") from error

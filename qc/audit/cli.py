@@ -1,5 +1,6 @@
 """`interplay qc audit`, `audit-next`, `audit-answer` and `certificate`."""
 
+import getpass
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,9 +16,9 @@ from qc.audit.sample import draw_sample, latest_sample, sample_size
 from qc.audit.sheet import read_sheet, write_sheet
 from qc.audit.subjects import Subject, open_subject
 from warehouse.audits import AuditCounts, counts_of, samples_of
-from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, show
+from warehouse.command_line import DryRunOption, JsonOption, ProjectOption, by_option, show
 from warehouse.exporters.base import copy_media, file_name
-from warehouse.people import get_user
+from warehouse.people import Role, actor_named, get_user
 from warehouse.tables import AuditAnswer, AuditSample, ItemRevision
 from warehouse.workspace import Workspace, open_workspace
 
@@ -27,7 +28,7 @@ SubjectArgument = Annotated[
     str, typer.Argument(help="A release (NAME VERSION or NAME@VERSION), an exported folder, or a file of questions.")
 ]
 VersionArgument = Annotated[str | None, typer.Argument(help="Release version.", show_default=False)]
-AuditorOption = Annotated[str, typer.Option("--by", help="Your user name; you need the role reviewer or maintainer.")]
+AuditorOption = Annotated[str, by_option(Role.REVIEWER, Role.MAINTAINER)]
 ColumnOption = Annotated[
     list[str] | None,
     typer.Option("--column", help="In a file: what a part of a question is called, as question=NAME; repeat."),
@@ -41,7 +42,10 @@ def audit(
     size: Annotated[int | None, typer.Option(min=1, help="How many items to draw; more than before extends.")] = None,
     share: Annotated[float | None, typer.Option(min=0, max=1, help="Instead: which share of all items.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Draws other items; 1 when it is not said.")] = None,
-    by: Annotated[str | None, typer.Option("--by", help="Who draws, or who fills in the sheet.")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", help="Your user name: who fills in the sheet, or draws; else, to draw, your login name."),
+    ] = None,
     sheet: Annotated[
         Path | None, typer.Option("--sheet", dir_okay=False, help="Write what is open into this new CSV file.")
     ] = None,
@@ -74,10 +78,10 @@ def audit(
             what = "would be drawn" if known is None else "are drawn already"
             show(document, [f"{opened.name}: {wanted} of {len(opened.members)} items {what}"], as_json)
             return
-        if by is not None:
-            with workspace.database.reading() as session:
-                get_user(session, by)
-        sample = draw_sample(workspace.database, opened, wanted, by or "maintainer", seed)
+        who = by or getpass.getuser()
+        if by or known is None:  # who only looks at what is drawn needs no name
+            who = actor_named(workspace.database, who)
+        sample = draw_sample(workspace.database, opened, wanted, who, seed)
         with workspace.database.session() as session:
             stored = read_sheet(session, sample, findings, by) if findings and by else []
         with workspace.database.reading() as session:

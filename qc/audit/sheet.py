@@ -11,6 +11,7 @@ from sqlmodel import Session
 from core.content import Modality
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
+from core.separated import SAVE_AS_UTF8, delimiter_of
 from qc.audit.findings import BadFinding, Desk, Said, open_items, shown_items
 from warehouse.people import get_user
 from warehouse.spreadsheets import neutral, plain
@@ -117,8 +118,7 @@ def _lines(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             head = stream.readline()
-            # Where a comma marks decimals, spreadsheets put semicolons between the cells.
-            delimiter = next((one for one in ",;\t" if one in head), ",")
+            delimiter = delimiter_of(head)
             names = [cell.strip() for cell in next(csv.reader([head], delimiter=delimiter), [])]
             missing = [name for name in ("id", *FILLED) if name not in names]
             if missing:
@@ -127,7 +127,7 @@ def _lines(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
                 padded = [*cells, *("" for _ in names)]
                 yield number, {name: plain(cell) for name, cell in zip(names, padded, strict=False)}
     except UnicodeDecodeError as error:
-        raise BadSheet(file, [f"it is not in UTF-8 ({error.reason}); save it as 'CSV UTF-8'"]) from error
+        raise BadSheet(file, [f"it is not in UTF-8 ({error.reason}); {SAVE_AS_UTF8}"]) from error
     except (OSError, csv.Error) as error:
         raise BadSheet(file, [f"it cannot be read ({error})"]) from error
 

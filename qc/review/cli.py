@@ -19,8 +19,9 @@ from qc.review.queue import Task, present_task, release_task, take_open_case, ta
 from qc.review.solves import ablation_solves
 from qc.review.verdicts import adjudicate
 from qc.review.waiting import OPEN_CASE, Waiting, open_cases, waiting_for_review
-from warehouse.command_line import JsonOption, ProjectOption, show, show_table
+from warehouse.command_line import JsonOption, ProjectOption, by_option, show, show_table
 from warehouse.exporters.base import copy_media, file_name
+from warehouse.people import Role
 from warehouse.tables import Decision, User
 from warehouse.workspace import Workspace, open_workspace
 
@@ -28,8 +29,8 @@ app = typer.Typer(no_args_is_help=True, help="Review questions blind first, and 
 gold_app = typer.Typer(no_args_is_help=True, help="Gold items, which measure attention.", rich_markup_mode=None)
 app.add_typer(gold_app, name="gold")
 
-ByOption = Annotated[str, typer.Option(help="Your user name; you need the role reviewer.")]
-MaintainerOption = Annotated[str, typer.Option("--by", help="Your user name; you need the role maintainer.")]
+ByOption = Annotated[str, by_option(Role.REVIEWER)]
+MaintainerOption = Annotated[str, by_option(Role.MAINTAINER)]
 DecisionOption = Annotated[Decision, typer.Option(help="What you decide.")]
 ReasonOption = Annotated[list[str] | None, typer.Option("--reason", help="A reason code; see 'qc reasons'; repeat.")]
 ItemArgument = Annotated[str, typer.Argument(help="Item name.")]

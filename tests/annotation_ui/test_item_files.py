@@ -273,14 +273,14 @@ class TestMistakes:
         ("change", "said"),
         [
             ({"promt": "x"}, "unknown field 'promt'; did you mean 'prompt'?"),
-            ({"kind": "choise"}, "kind: Input should be 'choice', 'open' or 'multi_step'"),
+            ({"kind": "choise"}, "kind: must be 'choice', 'open' or 'multi_step'"),
             ({"name": "zoo 1"}, "name 'zoo 1' cannot be used; use letters, digits, '.', '_' and '-', at most 128"),
             ({"twin_group": "a" * 65}, "cannot be used; use letters, digits, '.', '_' and '-', at most 64"),
             ({"language": "English"}, "language 'English' cannot be used; write a language code, as 'en' or 'zh'"),
             ({"task_type": "countin"}, "unknown task type 'countin'; did you mean 'counting'"),
-            ({"required": ["picture"]}, "required.0: Input should be 'text', 'image', 'audio' or 'video'"),
+            ({"required": ["picture"]}, "required.0: must be 'text', 'image', 'audio' or 'video'"),
             ({"choices": ["a wolf"], "answer": "A"}, "a choice question needs at least 2 choices, this one has 1"),
-            ({"choices": ["a", ""], "answer": "a"}, "choices.1: String should have at least 1 character"),
+            ({"choices": ["a", ""], "answer": "a"}, "choices.1: must not be empty"),
             ({"answer": "D"}, "answer 'D' is neither a letter (A, B, C) nor the text of a choice"),
             ({"answer": "a foks"}, "answer 'a foks' is neither a letter (A, B, C) nor the text of a choice"),
             ({"answer": []}, "a choice question needs at least one correct choice"),
@@ -298,7 +298,7 @@ class TestMistakes:
                 {"prompt": "See <image_1>, <video_1>", "media": {"image_1": "pictures/a.png", "video_1": "a.wav"}},
                 "<video_1> stands for audio media; rename it <audio_1>",
             ),
-            ({"prompt": "half a pair \ud83d <image_1> <audio_1>"}, "prompt: Input should be a valid string"),
+            ({"prompt": "half a pair \ud83d <image_1> <audio_1>"}, "prompt: must be text"),
         ],
     )
     def test_each_is_one_line_that_says_where_and_how_to_mend_it(self, draft, change, said):
@@ -316,14 +316,14 @@ class TestMistakes:
         ("step", "said"),
         [
             ({"points": 5}, "the points of the steps must sum to 10, these sum to 11"),
-            ({"points": 0}, "steps.0.points: Input should be greater than or equal to 1"),
-            ({"points": "four"}, "steps.0.points: Input should be a valid integer"),
+            ({"points": 0}, "steps.0.points: must be greater than or equal to 1"),
+            ({"points": "four"}, "steps.0.points: must be a whole number"),
             ({"answr": "x"}, "steps.0: unknown field 'answr'; did you mean 'answer' or "),
             ({"answer": None}, "field 'steps.0.answer' is missing; add it"),
-            ({"answer": ""}, "steps.0.answer: String should have at least 1 character"),
+            ({"answer": ""}, "steps.0.answer: must not be empty"),
             ({"grader": "numbr"}, "steps.0.grader: unknown grader 'numbr'; did you mean 'number'"),
             ({"grader": "multi_step"}, "steps.0.grader: unknown grader 'multi_step'"),
-            ({"tolerance": -1}, "steps.0.tolerance: Input should be greater than or equal to 0"),
+            ({"tolerance": -1}, "steps.0.tolerance: must be greater than or equal to 0"),
         ],
     )
     def test_steps(self, draft, step, said):

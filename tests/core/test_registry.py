@@ -40,7 +40,7 @@ def test_entries_come_by_name():
 
 
 def test_an_unknown_name_offers_the_nearest():
-    with pytest.raises(UnknownName, match="unknown dances 'walz'; did you mean 'waltz'"):
+    with pytest.raises(UnknownName, match="unknown dance 'walz'; did you mean 'waltz'"):
         REGISTRY["walz"]
 
 

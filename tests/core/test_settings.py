@@ -43,12 +43,12 @@ def test_models_are_tables(root):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("datbase_url = 'x'", "unknown setting 'datbase_url'; known: allowed_licences, asr_model, blobs_url"),
-        ("workers = 'many'", "workers: Input should be a valid integer"),
-        ("workers = -1", "workers: Input should be greater than or equal to 0"),
-        ("executor = 'slurm'", "executor: Input should be 'local', 'threads', 'ray' or 'dask'"),
+        ("datbase_url = 'x'", "unknown setting 'datbase_url'; did you mean 'database_url'"),
+        ("workers = 'many'", 'workers: must be a whole number, and is "many"'),
+        ("workers = -1", "workers: must be greater than or equal to 0, and is -1"),
+        ("executor = 'slurm'", "executor: must be 'local', 'threads', 'ray' or 'dask'"),
         ("executor = \n", "is not valid TOML"),
-        ("[models]\ng = 3", "models.g: Input should be a valid dictionary"),
+        ("[models]\ng = 3", "models.g: must be names with their values, and is 3"),
     ],
 )
 def test_a_wrong_file_is_told_in_one_line_that_names_it(root, text, told):
@@ -72,7 +72,10 @@ def test_a_file_that_is_not_utf8_is_told(root):
 
 @pytest.mark.parametrize(
     ("name", "value", "told"),
-    [("INTERPLAY_WORKERS", "many", "workers: Input should be"), ("INTERPLAY_MODELS", "{", "is not valid JSON")],
+    [
+        ("INTERPLAY_WORKERS", "many", "INTERPLAY_WORKERS: workers: must be a whole"),
+        ("INTERPLAY_MODELS", "{", "is not valid JSON"),
+    ],
 )
 def test_a_wrong_variable_is_told(root, monkeypatch, name, value, told):
     monkeypatch.setenv(name, value)

@@ -174,7 +174,7 @@ def call() -> Call:
 FAKE_EMBEDDER = """
 import numpy as np
 
-from curation.embedding import ModelOutOfReach
+from curation.models import UnusableModel
 
 NAMES = ("red", "green", "blue")
 SHOWN = []
@@ -188,7 +188,7 @@ class Fake:
 
     def load(self):
         if self.fingerprint == "fake:gone@1":
-            raise ModelOutOfReach("the hub cannot be reached; name a folder in clip_model")
+            raise UnusableModel("the hub cannot be reached; name a folder in clip_model")
 
     def embed_images(self, images):
         SHOWN.append(len(images))

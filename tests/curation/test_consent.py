@@ -1,13 +1,15 @@
 """Consents: words that never change, and what a withdrawal takes back, also when it is killed half-way."""
 
 import json
-from contextlib import nullcontext
+import pickle
+import re
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 
 import pytest
-from sqlmodel import select
+from sqlmodel import SQLModel, select
 from typer.testing import CliRunner
 
 from core.content import parse_prompt
@@ -17,7 +19,7 @@ from core.media.guard import Guard
 from core.media.limits import DEFAULT_LIMITS
 from core.question import AnswerKey, Question, QuestionKind
 from curation.entries import Claims, gather
-from curation.ingest import ConsentOver, ingest
+from curation.ingest import ConsentOver, _Ingest, ingest
 from curation.recordings import withdrawal
 from curation.recordings.agreements import (
     BadConsent,
@@ -34,14 +36,18 @@ from curation.recordings.agreements import (
 )
 from curation.recordings.consent_cli import app
 from curation.recordings.contributors import NewContributor, add_contributor
-from curation.recordings.deciding import accept_take
+from curation.recordings.deciding import ImpossibleDecision, accept_take
 from curation.recordings.listening import NO_EARS
+from curation.recordings.recording_cli import app as recording_app
 from curation.recordings.scripts import NewScript, add_scripts
 from curation.recordings.takes import NewTake, TakeWithdrawn, add_take, check_take
 from curation.recordings.withdrawal import WithdrawalReasonMissing, withdraw
+from curation.workbench import identify
 from warehouse import events
 from warehouse.assignments import take as take_lease
+from warehouse.blobs import MissingBlob
 from warehouse.consents import Scope, consent_problems
+from warehouse.fact_kinds import FACT_KINDS
 from warehouse.inspection import inspect_blobs
 from warehouse.items import Draft, create_item, get_item, revise_item
 from warehouse.lifecycle import Action, Advance, advance
@@ -60,17 +66,25 @@ from warehouse.tables import (
     CaptionKind,
     CaptionState,
     Consent,
+    ContaminationMatch,
     Contributor,
     Decision,
     GoldItem,
+    IngestFailure,
     Item,
     ItemState,
     Material,
     MaterialSource,
     MaterialState,
+    MaterialTag,
+    MaterialWork,
+    Privatization,
+    PublicQuestion,
+    QuestionSet,
     Recording,
     Run,
     Segment,
+    Verdict,
 )
 from warehouse.verdicts import Judgement, record_verdict, settle_round
 from warehouse.workspace import open_workspace
@@ -85,6 +99,9 @@ ON_BOTH = {
     "test_what_was_taken_back_does_not_come_in_again",
     "test_a_film_goes_with_its_sound_and_so_do_copies_of_the_same_bytes",
     "test_look_alikes_are_only_listed",
+    "test_no_word_is_left_but_what_the_report_names",
+    "test_a_file_whose_consent_ends_while_it_is_examined_is_not_stored",
+    "test_the_same_media_in_other_bytes_do_not_come_in_again",
 }
 
 
@@ -429,6 +446,137 @@ def _takes(session, consent):
     return session.exec(select(Recording.id).where(Recording.consent_id == consent.id)).all()
 
 
+SECRET = "Zanzibar"
+
+
+def _repeat_everywhere(session, voice, run_id):
+    """What was said in a voice, wherever people, models and filters can have repeated it."""
+    now = utc_now().isoformat()
+    revision_id = get_item(session, "ferry-1").current_revision_id
+    about = {"material_id": voice.id, "run_id": run_id}
+    match = {"index_name": "i", "index_sha256": "0" * 64, "benchmark": "b", "entry": "q", "kind": "words", "score": 1}
+    question_set = QuestionSet(name="public", format="x", origin="x", sha256="0" * 64, run_id=run_id)
+    session.add(question_set)
+    session.flush()
+    public = PublicQuestion(set_id=question_set.id, qid="1", content_hash="0" * 64)
+    session.add(public)
+    session.flush()
+    for row in (
+        Segment(start_s=0, end_s=1, text=SECRET, made_by="asr@1", **about),
+        MaterialWork(work="judge", maker="x@1", failure=SECRET, result={"heard": SECRET}, **about),
+        MaterialTag(facet="free", value=SECRET, by_person=False, author="tagger@1", **about),
+        IngestFailure(origin=f"recording:{_recording_of(session, voice)}", reason="x", message=SECRET, run_id=run_id),
+        Privatization(public_question_id=public.id, item_id=get_item(session, "ferry-1").id, note=SECRET, created_by="m"),
+        Caption(
+            material_id=voice.id, kind=CaptionKind.TRANSCRIPT, language="en", text=SECRET, author="mei", by_person=True
+        ),
+        Verdict(
+            revision_id=revision_id, round=1, by_person=False, decider="c@2", decision=Decision.PASS,
+            idempotency_key="k", comment=SECRET, evidence={"answer": SECRET},
+        ),
+        *(
+            ContaminationMatch(subject_kind=kind, subject_id=id_, evidence={"ours": SECRET}, run_id=run_id, **match)
+            for kind, id_ in (("material", voice.id), ("revision", revision_id))
+        ),
+    ):  # fmt: skip
+        session.add(row)
+        session.flush()
+        if isinstance(row, ContaminationMatch) and row.subject_kind == "material":
+            events.record(session, "max", "contamination_match", row.id, "clear", utc_now, reason=SECRET)
+    material = session.get(Material, voice.id)
+    material.measures = material.measures | {"any-own@1": {"drop": "x", "class": "illogical", "fault": SECRET}}
+    material.audio_content = SECRET
+    session.add(material)
+    events.record(session, "max", "material", voice.id, "describe", utc_now, audio_content=SECRET)
+    return [
+        {"key": "asked", "item_name": voice.id, "revision_id": voice.id, "answer": SECRET, "recorded_at": now},
+        {"key": "solved", "item_name": "ferry-1", "revision_id": revision_id, "answer": SECRET, "recorded_at": now},
+    ]
+
+
+def _recording_of(session, material):
+    return session.exec(select(Recording.id).where(Recording.material_id == material.id)).one()
+
+
+def _grade(key, reason):
+    grade = {"response_key": key, "grader": "judge@1", "points": 1.0, "step_points": [], "reason": reason}
+    return grade | {"recorded_at": utc_now().isoformat()}
+
+
+def _where_it_says(house, word):
+    """Tables and kinds of facts in which a word stands."""
+    found = set()
+    with house.database.reading() as session:
+        for table in SQLModel.metadata.sorted_tables:
+            if any(word in json.dumps(list(row), default=str) for row in session.execute(table.select())):
+                found.add(table.name)
+    for kind in FACT_KINDS:
+        facts = house.workspace.facts
+        if any(word in str(facts.read(kind, path).to_pylist()) for path in facts.files(kind)):
+            found.add(kind)
+    return found
+
+
+def test_no_word_is_left_but_what_the_report_names(house, monkeypatch):
+    consent = house.agree()
+    voice = house.record(consent, 1)
+    house.write("ferry-1", voice)
+    run_id = house.material(voice).run_id
+    with house.database.session() as session:
+        answers = _repeat_everywhere(session, voice, run_id)
+        add_user(session, "max", frozenset({Role.MAINTAINER}), actor="max")
+    with house.workspace.facts.writer("response", run_id) as writer:
+        for answer in answers:
+            writer.add(dict.fromkeys(writer._columns) | answer)
+    with house.workspace.facts.writer("grade", run_id) as writer:
+        writer.add(_grade("asked", f"it says {SECRET}"))
+        writer.add(_grade("solved", f"it says {SECRET}"))
+    before = _where_it_says(house, SECRET)
+    stay = {"contamination_match", "grade", "privatization", "response", "verdict"}
+    assert before == stay | {
+        "caption", "event", "ingest_failure", "material", "material_tag", "material_work", "segment",
+    }  # fmt: skip
+
+    @contextmanager
+    def opened(_):
+        yield house.workspace
+
+    monkeypatch.setattr("curation.recordings.consent_cli.open_workspace", opened)
+
+    def call(*arguments):
+        result = CliRunner().invoke(app, ["withdraw", consent.id, "--reason", "mail", "--by", "max", *arguments])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    dry = json.loads(call("--dry-run", "--json"))
+    assert _where_it_says(house, SECRET) == before
+    report = json.loads(call("--json"))
+    assert report["facts"] == {"response": 1, "grade": 1}
+    assert _where_it_says(house, SECRET) == stay
+    rows = {one["what"]: one["rows"] for one in report["kept"]}
+    assert rows == {
+        "item_revision": 1, "verdict": 4, "contamination_match": 1, "privatization": 1, "response": 1, "grade": 1,
+        "script": 1,
+    }  # fmt: skip
+    assert {one["what"]: one["rows"] for one in dry["kept"]} == rows
+    assert "kept: grade (1): published results rest on them" in call()
+
+
+def test_answers_stay_until_their_grades_can_be_found_by_them(house):
+    consent = house.agree()
+    voice = house.record(consent, 1)
+    run_id, now = house.material(voice).run_id, utc_now().isoformat()
+    with house.workspace.facts.writer("response", run_id) as writer:
+        writer.add(dict.fromkeys(writer._columns) | {"key": "asked", "item_name": voice.id, "recorded_at": now})
+    with house.workspace.facts.writer("grade", run_id) as writer:
+        writer.add(_grade("asked", SECRET))
+        first = house.withdraw(consent)
+    assert (first.unfinished, first.facts) == (["another command writes facts (grade)"], {})
+    second = house.withdraw(consent)
+    assert (second.unfinished, second.facts) == ([], {"grade": 1, "response": 1})
+    assert _where_it_says(house, SECRET) == set()
+
+
 def test_the_names_of_files_go_out_of_what_runs_remember(house, one_guard, tmp_path):
     consent = house.agree()
     (tmp_path / "jane").mkdir()
@@ -563,6 +711,118 @@ def test_what_was_taken_back_does_not_come_in_again(house, one_guard, tmp_path):
     assert house.stored() == set()
 
 
+@pytest.mark.parametrize("way", ["withdrawn", "ended"])
+def test_a_file_whose_consent_ends_while_it_is_examined_is_not_stored(house, guard, monkeypatch, tmp_path, way):
+    consent = house.agree(expires_at=house.clock() + timedelta(days=1))
+
+    class Slow:
+        def run(self, *arguments):
+            examination = guard.run(*arguments)
+            if way == "withdrawn":
+                house.withdraw(consent)
+            else:
+                house.clock.advance(days=2)
+            return examination
+
+    monkeypatch.setattr("curation.ingest.Guard", lambda workers, limits: nullcontext(Slow()))
+    (tmp_path / "voice.webm").write_bytes(_voice(house.media, 1))
+    entries, _ = gather([tmp_path / "voice.webm"], Claims(consent_id=consent.id))
+    report = ingest(house.workspace, entries, clock=house.clock)
+    assert (report.taken, [one.reason for one in report.rejected]) == ([], ["consent_over"])
+    assert f"consent {consent.id} {'was withdrawn' if way == 'withdrawn' else 'ended'} on" in report.rejected[0].message
+    assert house.stored() == set()
+    with house.database.reading() as session:
+        assert session.exec(select(Material)).all() == []
+        (failure,) = session.exec(select(IngestFailure)).all()
+    assert failure.reason == "consent_over"
+
+
+def test_a_consent_that_is_withdrawn_while_files_are_read_adds_nothing_to_what_is_known(
+    house, one_guard, monkeypatch, tmp_path
+):
+    consent = house.agree()
+    (tmp_path / "voice.webm").write_bytes(_voice(house.media, 1))
+    entries, _ = gather([tmp_path / "voice.webm"], Claims(licence="MIT"))
+    assert ingest(house.workspace, entries).counts["new"] == 1
+    stored = house.stored()
+
+    def slow(entry, limits):
+        house.withdraw(consent)
+        return identify(entry, limits)
+
+    monkeypatch.setattr("curation.ingest.identify", slow)
+    entries, _ = gather([tmp_path / "voice.webm"], Claims(consent_id=consent.id, author="jane"))
+    report = ingest(house.workspace, entries, clock=house.clock)
+    assert [one.reason for one in report.rejected] == ["consent_over"]
+    with house.database.reading() as session:
+        (source,) = session.exec(select(MaterialSource))
+    assert (source.author, source.consent_id, house.stored()) == (None, None, stored)
+
+
+def test_a_material_that_is_withdrawn_while_its_file_is_read_again_gets_no_source(
+    house, one_guard, monkeypatch, tmp_path
+):
+    consent = house.agree()
+    (tmp_path / "voice.webm").write_bytes(_voice(house.media, 1))
+    entries, _ = gather([tmp_path / "voice.webm"], Claims(consent_id=consent.id))
+    ingest(house.workspace, entries, clock=house.clock)
+    settled = _Ingest._settled
+
+    def slow(self, digests):
+        found = settled(self, digests)
+        house.withdraw(consent)
+        return found
+
+    monkeypatch.setattr(_Ingest, "_settled", slow)
+    (tmp_path / "jane.webm").write_bytes(_voice(house.media, 1))
+    entries, _ = gather([tmp_path / "jane.webm"], Claims(licence="MIT", author="jane"))
+    report = ingest(house.workspace, entries, clock=house.clock)
+    assert [one.reason for one in report.rejected] == ["withdrawn"]
+    with house.database.reading() as session:
+        (source,) = session.exec(select(MaterialSource))
+    assert (source.author, house.stored()) == (None, set())
+
+
+@pytest.mark.parametrize("way", ["withdrawn", "ended"])
+def test_a_take_whose_consent_ends_while_it_is_decoded_is_not_accepted(house, monkeypatch, way):
+    consent = house.agree(expires_at=house.clock() + timedelta(days=1))
+    recording = house.record(consent, 1, accepted=False)
+    run = house.guard.run
+
+    def slow(*arguments):
+        examination = run(*arguments)
+        if way == "withdrawn":
+            house.withdraw(consent)
+        else:
+            house.clock.advance(days=2)
+        return examination
+
+    monkeypatch.setattr(house.guard, "run", slow)
+    with pytest.raises(ConsentLacking if way == "ended" else ImpossibleDecision):
+        accept_take(house.workspace, recording.id, "rita", "for this test", guard=house.guard, clock=house.clock)
+    assert house.stored() == ({recording.sha256} if way == "ended" else set())
+    with house.database.reading() as session:
+        assert session.exec(select(Material)).all() == []
+
+
+def test_the_same_media_in_other_bytes_do_not_come_in_again(house, one_guard, tmp_path):
+    """A title, another picture around the same sound: the working copies would be those that were withdrawn."""
+    consent = house.agree()
+    media, sound = house.media, house.media.voice(1, 2.0)
+    scenes, others = media.cartoon(1, 2, 5, (160, 120)), media.cartoon(2, 2, 5, (160, 120))
+    (tmp_path / "film.mp4").write_bytes(media.film(scenes, 5, sound=sound))
+    entries, _ = gather([tmp_path / "film.mp4"], Claims(consent_id=consent.id))
+    ingest(house.workspace, entries, clock=house.clock)
+    house.withdraw(consent)
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / "titled.mp4").write_bytes(media.film(scenes, 5, sound=sound, metadata={"title": "a title"}))
+    (tmp_path / "again" / "other.mp4").write_bytes(media.film(others, 5, sound=sound))
+    entries, _ = gather([tmp_path / "again"], Claims(licence="MIT"))
+    report = ingest(house.workspace, entries)
+    assert (report.taken, [one.reason for one in report.rejected]) == ([], ["withdrawn"] * 2)
+    assert house.stored() == set()
+
+
 def test_a_film_goes_with_its_sound_and_so_do_copies_of_the_same_bytes(house, one_guard, tmp_path):
     """Of an ingested film only its sound has a voice; its sealed original holds both."""
     consent = house.agree()
@@ -638,11 +898,13 @@ def test_an_expired_consent_stops_the_next_release(house):
         house.release("1.0.0")
 
 
-def test_the_command_line_tells_the_same_to_people_and_programs(project, guard, media):
+def test_the_command_line_tells_the_same_to_people_and_programs(project, guard, media, signed_on):
+    signed_on(project, "max")
     with open_workspace(project) as workspace:
         house = House(workspace, guard, utc_now, media)
         consent = house.agree(expires_at=utc_now() + timedelta(days=1))
-        house.write("ferry-1", house.record(consent, 1))
+        voice = house.record(consent, 1)
+        house.write("ferry-1", voice)
         house.release("1.0.0")
 
     def call(*arguments):
@@ -653,9 +915,48 @@ def test_the_command_line_tells_the_same_to_people_and_programs(project, guard, 
     assert json.loads(call("list", "--json"))[0]["state"] == "standing"
     assert json.loads(call("list", "--expired", "--json")) == []
     assert "nothing was written" in call("withdraw", consent.id, "--reason", "mail", "--dry-run")
+    assert f"material {voice.sha256[:12]}: audio, kept: given under this consent (recording:" in call(
+        "withdraw", consent.id, "--reason", "mail", "--dry-run"
+    )
     text = call("withdraw", consent.id, "--reason", "mail")
     assert "item ferry-1: released, retire" in text
     assert "release zoo 1.0.0 (sealed) holds ferry-1" in text
     assert text.splitlines()[-1].startswith("withdrawn: 2 files")
     assert not json.loads(call("withdraw", consent.id, "--reason", "mail", "--json"))["now"]
     assert json.loads(call("list", "--json"))[0]["state"] == "withdrawn"
+
+
+def test_a_dry_run_says_why_each_goes_and_who_else_brought_it(project, guard, media, signed_on, one_guard, tmp_path):
+    signed_on(project, "max")
+    with open_workspace(project) as workspace:
+        house = House(workspace, guard, utc_now, media)
+        consent = house.agree()
+        recording = house.record(consent, 1, accepted=False)
+        (tmp_path / "elsewhere.wav").write_bytes(workspace.originals.get(recording.sha256))
+        entries, _ = gather([tmp_path / "elsewhere.wav"], Claims(licence="MIT", author="Ana Lin", source="a fair"))
+        (taken,) = ingest(workspace, entries).taken
+    arguments = ["withdraw", consent.id, "--reason", "mail", "--by", "max", "--dry-run", "--project", str(project)]
+    told = CliRunner().invoke(app, arguments).output.splitlines()
+    place = told.index(f"material {taken.sha256[:12]}: audio, kept: the same bytes were given under this consent")
+    assert told[place + 1].startswith("  somebody else brought it too: ")
+    assert told[place + 1].endswith("elsewhere.wav (author Ana Lin, source a fair)")
+
+
+def test_nobody_is_told_to_restore_what_was_withdrawn(project, guard, media, signed_on):
+    signed_on(project, "max")
+    with open_workspace(project) as workspace:
+        house = House(workspace, guard, utc_now, media)
+        consent = house.agree()
+        waiting = house.record(consent, 1, accepted=False)
+        voice = house.record(consent, 2)
+        house.withdraw(consent)
+        for store, sha256 in ((workspace.originals, waiting.sha256), (workspace.blobs, voice.media_ref.sha256)):
+            for read in (store.get, store.open, store.verify):
+                with pytest.raises(MissingBlob, match=r"was withdrawn on .* do not restore it"):
+                    read(sha256)
+        with pytest.raises(MissingBlob, match="restore it from a backup"):
+            workspace.blobs.get("0" * 64)
+        assert pickle.loads(pickle.dumps(workspace.blobs)).url == workspace.blobs.url
+    told = CliRunner().invoke(recording_app, ["check", waiting.id, "--project", str(project)])
+    assert isinstance(told.exception, TakeWithdrawn)
+    assert re.search(r"was withdrawn on \d{4}-\d\d-\d\d; there is nothing to check", str(told.exception))

@@ -18,7 +18,7 @@ from curation.contamination.check import OtherGrams, Which, check
 from curation.contamination.cli import app
 from curation.contamination.entries import PublicText, Source
 from curation.contamination.index_file import Benchmark, open_index, write_index
-from curation.contamination.records import ImpossibleClearing, UnknownMatch, clear, matches_of, reopen
+from curation.contamination.records import ImpossibleClearing, clear, matches_of, reopen
 from curation.contamination.show import lines_of, page, shown
 from curation.contamination.sources import from_files, from_set
 from curation.contamination.subjects import SubjectKind, subjects_of
@@ -26,6 +26,7 @@ from curation.contamination.texts import Document
 from curation.dedupe.looks import METHOD_OF_MODALITY, audio_looks, image_looks
 from curation.materials import UnknownMaterial
 from warehouse import events
+from warehouse.handles import UnknownId
 from warehouse.items import Draft, create_item, get_item, revise_item
 from warehouse.lifecycle import Action, Advance, advance
 from warehouse.people import NotAllowed, Role, add_user, get_user
@@ -311,7 +312,7 @@ def test_a_person_clears_a_match_and_takes_it_back(any_house):
             clear(session, match.id, "x", ann)
         with pytest.raises(ImpossibleClearing, match="needs a reason"):
             clear(session, match.id, " ", rita)
-        with pytest.raises(UnknownMatch, match="no match has the id 'x'"):
+        with pytest.raises(UnknownId, match="no match has an id that begins with 'x'"):
             clear(session, "x", "y", rita)
         with pytest.raises(ImpossibleClearing, match="open already"):
             reopen(session, match.id, "y", rita)

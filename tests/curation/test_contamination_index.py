@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from core.content import Modality
 from curation.contamination.build import Making, NothingToIndex, build
-from curation.contamination.cli import app
+from curation.contamination.cli import IndexExists, app
 from curation.contamination.compare import Comparer
 from curation.contamination.entries import PublicText, Source
 from curation.contamination.index_file import BadIndex, SameBenchmark, Table, open_index, write_index
@@ -111,7 +111,7 @@ def test_tables_of_every_kind_give_the_same_index(folder, tmp_path, call, kind):
     lines.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     tables = []
     for one in (file, lines):
-        call("index", tmp_path / "one.index", "--from", one)
+        call("index", tmp_path / "one.index", "--from", one, "--replace")
         (held,) = open_index(tmp_path / "one.index").manifest.benchmarks
         tables.append(held.tables)
     assert tables[0] == tables[1]
@@ -265,3 +265,83 @@ def test_merge_and_show_speak_of_what_is_there(tmp_path, call):
         "  ant (licence unknown): 1 questions with texts, 0 media",
         "  bee (licence unknown): 1 questions without texts, 0 media",
     ]
+
+
+def mmbench(file: Path, media, *rows: dict) -> Path:
+    columns = ("index", "question", "hint", "A", "B", "answer", "image")
+    lines = ["\t".join(columns)] + ["\t".join(str(row.get(name, "")) for name in columns) for row in rows]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    return file
+
+
+def held(file: Path) -> tuple[list[dict], list[dict]]:
+    (one,) = open_index(file).benchmarks()
+    texts = Table(one.tables["questions"]).columns("id", "fields", "options").to_pylist()
+    return texts, Table(one.tables["media"]).columns("id", "questions").to_pylist()
+
+
+@pytest.mark.parametrize("mapping", [None, "base64: [image]\n"])
+def test_a_set_in_a_known_format_is_read_as_an_import_reads_it(tmp_path, call, media, mapping):
+    base = {"question": "Which boat lies nearest to the wall?", "A": "the red one", "B": "the blue one"}
+    pictures = [base64.b64encode(media.coded(media.photo(seed), "PNG")).decode() for seed in (1, 2)]
+    file = mmbench(
+        tmp_path / "mm.tsv",
+        media,
+        {"index": 1, **base, "answer": "A", "image": pictures[0]},
+        {"index": 2, **base, "question": "What colour is the sail?", "answer": "B", "image": 1},
+        {"index": 3, **base, "question": "Who waves from the pier?", "image": pictures[1]},
+    )
+    more = []
+    if mapping:
+        (tmp_path / "m.yaml").write_text(mapping)
+        more = ["--mapping", tmp_path / "m.yaml"]
+    told = call("index", tmp_path / "mm.index", "--from", file, *more, "--json")
+    texts, shown = held(tmp_path / "mm.index")
+    assert told["failures"] == []
+    assert [one["id"] for one in texts] == ["1", "2", "3"]
+    # The third has no answer, as in a test split, and is in it all the same.
+    assert all(len(one["options"]) == 2 for one in texts)
+    assert [one["questions"] for one in shown] == [["1", "2"], ["3"]]
+
+
+def test_turned_copies_are_left_out_as_an_import_leaves_them_out(tmp_path, call, media):
+    picture = base64.b64encode(media.coded(media.photo(1), "PNG")).decode()
+    rows = [
+        {
+            "index": 5,
+            "question": "Which roof leaks?",
+            "A": "the barn",
+            "B": "the mill",
+            "answer": "A",
+            "image": picture,
+        },
+        {
+            "index": 1_000_005,
+            "question": "Which roof leaks?",
+            "A": "the mill",
+            "B": "the barn",
+            "answer": "B",
+            "image": 5,
+        },
+    ]
+    call("index", tmp_path / "mm.index", "--from", mmbench(tmp_path / "mm.tsv", media, *rows))
+    texts, _ = held(tmp_path / "mm.index")
+    assert [one["id"] for one in texts] == ["5"]
+
+
+def test_an_index_that_is_there_is_not_written_over_unasked(folder, tmp_path, call):
+    file = tmp_path / "public.index"
+    call("index", file, "--from", folder, "--licence", "CC0-1.0")
+    before = file.read_bytes()
+    for again in (("index", file, "--from", folder), ("merge", file, file)):
+        with pytest.raises(IndexExists, match="--replace"):
+            call(*again)
+    assert file.read_bytes() == before
+    call("index", file, "--from", folder, "--replace")
+    assert open_index(file).manifest.benchmarks[0].licence is None
+
+
+def test_where_nothing_is_found_the_first_that_failed_is_told(tmp_path, call):
+    (tmp_path / "odd.csv").write_text("image\ngone.png\n")
+    with pytest.raises(NothingToIndex, match=r"gone\.png.*--mapping"):
+        call("index", tmp_path / "x.index", "--from", tmp_path / "odd.csv")

@@ -171,6 +171,52 @@ def test_evidence_of_a_film_without_its_beginning(media):
     assert match.evidence["offset_s"] == pytest.approx(1.5, abs=0.3)
 
 
+def slides(real_media, show: str) -> bytes:
+    """Real photos, one for each letter, each shown for two seconds."""
+    photos = [medium.path for medium in real_media if medium.modality is Modality.IMAGE]
+    shown = [Image.open(photos["abcdefg".index(letter)]).convert("RGB").resize((320, 240)) for letter in show]
+    return encode_film(Film([photo for photo in shown for _ in range(10)], 5))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("abcd", "aefg"),
+        ("abcd", "efga"),
+        ("abcd", "efag"),
+        ("abcd", "abef"),
+        ("abcd", "aebf"),
+        ("abcd", "efba"),
+        ("abcd", "cdef"),
+        ("ab", "ac"),
+        ("ab", "ca"),
+    ],
+)
+def test_shows_of_slides_that_share_up_to_half_of_their_photos_are_different(real_media, one, other):
+    films = films_of([slides(real_media, show) for show in (one, other)])
+    assert near_films(films, everything(2)) == {}
+
+
+@pytest.mark.parametrize(("one", "other"), [("abcd", "abcd"), ("abcd", "abc"), ("abcd", "bcd"), ("abcd", "abce")])
+def test_shows_of_slides_that_share_most_of_their_photos_are_near(real_media, one, other):
+    films = films_of([slides(real_media, show) for show in (one, other)])
+    assert set(near_films(films, everything(2))) == {(0, 1)}
+
+
+@pytest.mark.parametrize(("one", "other"), [("abcd", "abef"), ("abcd", "efab"), ("ab", "ac")])
+def test_films_that_share_half_are_found_by_who_asks_for_less(real_media, one, other):
+    films = films_of([slides(real_media, show) for show in (one, other)])
+    assert set(near_films(films, everything(2), shared_min=0.3)) == {(0, 1)}
+    different = films_of([slides(real_media, show) for show in ("abc", "efg")])
+    assert near_films(different, everything(2), shared_min=0.3) == {}
+
+
+def test_a_fade_to_black_says_nothing_about_a_film(media):
+    frames = media.cartoon(5, 3)
+    films = [Film([*frames, *[Image.new("RGB", (320, 240))] * black], 10) for black in (40, 25)]
+    assert set(near_films(films_of([encode_film(film) for film in films]), everything(2))) == {(0, 1)}
+
+
 def test_a_long_film_keeps_fewer_frames_a_second():
     frames = [Image.fromarray(rng().integers(0, 255, (32, 32), dtype=np.uint8))] * 2500
     look = rendered_video(frames)
@@ -189,12 +235,12 @@ def test_the_line_through_most_moments_wins():
 
 
 def facts_of(project) -> set[tuple]:
-    """Links by what they are between; evidence is seen from the first, which is the one that came first."""
+    """Links by what they are between, with their evidence."""
     with open_workspace(project) as workspace, workspace.database.reading() as session:
         sha256 = {one.id: one.sha256 for one in session.exec(select(Material))}
         links = session.exec(select(DuplicateLink)).all()
-        assert all(link.first_id < link.second_id for link in links)
-        return {(*sorted((sha256[one.first_id], sha256[one.second_id])), one.method, one.distance) for one in links}
+        told = [(one.method, one.distance, json.dumps(one.evidence, sort_keys=True)) for one in links]
+        return {(sha256[one.first_id], sha256[one.second_id], *what) for one, what in zip(links, told, strict=True)}
 
 
 @pytest.fixture

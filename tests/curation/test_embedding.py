@@ -16,10 +16,11 @@ from sqlmodel import select
 from core.media.limits import DEFAULT_LIMITS
 from core.media.probe import probe
 from curation.dedupe.link import duplicate_groups
-from curation.embedding import ModelOutOfReach, clip_embedder
+from curation.embedding import clip_embedder
 from curation.embedding.neighbours import BadThreshold, near_rows
 from curation.embedding.stored import stored_vectors
 from curation.embedding.views import FRAMES_MAX, PIECE_CHARACTERS, pictures_of, pieces_of
+from curation.models import UnusableModel
 from curation.passes import works_of
 from qc.checks.near_duplicates import representatives
 from warehouse.tables import DuplicateLink, MaterialState, MaterialWork, Segment
@@ -120,7 +121,7 @@ def test_without_words_no_text_model_is_needed(call, library, project, monkeypat
 def test_a_model_out_of_reach_is_one_mistake_and_no_failure_of_a_material(call, library, project, monkeypatch):
     library.add(coloured("red"))
     monkeypatch.setenv("INTERPLAY_CLIP_MODEL", "fake:gone")
-    with pytest.raises(ModelOutOfReach):
+    with pytest.raises(UnusableModel):
         call("embed", project=project)
     assert not marks(library.workspace)
     assert call("embed", "--dry-run", project=project)["clip"]["counts"]["done"] == 1
@@ -178,7 +179,8 @@ def test_near_materials_are_linked_softly(call, library, project):
     }
     with workspace.database.reading() as session:
         (link,) = session.exec(select(DuplicateLink)).all()
-        assert (link.first_id, link.second_id) == tuple(sorted((red.id, reddish.id)))
+        first, second = sorted((red, reddish), key=lambda material: material.sha256)
+        assert (link.first_id, link.second_id) == (first.id, second.id)
         assert link.distance == pytest.approx(1 - 25 / 650**0.5, abs=1e-6)
         assert duplicate_groups(session) == []
         assert duplicate_groups(session, semantic=True) == [sorted((red.id, reddish.id))]
@@ -228,6 +230,9 @@ def test_near_rows_are_those_that_comparing_each_pair_finds(seed, count, thresho
         for j in range(count):
             if abs(cosines[i, j] - threshold) > 1e-5:
                 assert (j in held) == (cosines[i, j] > threshold)
+        # It does not matter who is asked, and among whom.
+        assert near_rows(rows[i : i + 1], rows, threshold) == [near]
+        assert all(dict(found[j])[i] == cosine for j, cosine in near)
 
 
 @given(st.text(alphabet="ab 中\n", max_size=3000))

@@ -20,7 +20,8 @@ from sqlmodel import select
 
 from core.media.errors import TooLarge
 from curation.addresses import BadUrl, FetchError, ForbiddenAddress, parse_url, why_forbidden
-from curation.downloads import downloads_folder
+from curation.downloads import downloads_folder, in_turn
+from curation.entries import Claims, Link, MissingPath
 from curation.fetch import (
     BrokenTransfer,
     FetchLimits,
@@ -253,6 +254,8 @@ def test_unpacking_does_not_depend_on_how_the_bytes_arrive(body, cuts):
         ("http://example.1/", "host"),
         ("http://127.0.0.1%00.example.org/", "host"),
         ("http://exa mple.org/", "host"),
+        ("http://xn--/", "no valid URL"),
+        ("http://xn--0/", "no valid URL"),
         ("http://example.org/\r\nX: y", "no valid URL"),
         ("http://example.org/\x1b[2J", "no valid URL"),
         ("http://example.org/\ud800", "no valid URL"),
@@ -464,6 +467,20 @@ def test_a_body_without_an_end_is_cut_at_the_limit(site, get):
     )
     with pytest.raises(TooLarge, match="100000 bytes"):
         get(site.send("/b", chunked))
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n"])
+def test_answers_before_the_answer_without_an_end_are_cut(site, get, head):
+    sent = itertools.count()
+
+    def endless() -> Iterator[bytes]:
+        while True:
+            next(sent)
+            yield head * 1000
+
+    with pytest.raises(TooLarge, match="more than the 100000 bytes"):
+        get(site.send("/a.jpg", endless()))
+    assert next(sent) * 1000 * len(head) < 30_000_000
 
 
 def test_the_limit_itself_is_still_taken(site, get):
@@ -718,14 +735,11 @@ def test_a_manifest_names_files_and_urls(site, open_project, tmp_path, media, ca
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({"url": "ftp://example.org/a"}, "line 1, column 'url': 'ftp://example.org/a': only http and https"),
-        ({"url": "a.jpg"}, "line 1, column 'url': 'a.jpg': only http and https"),
-        ({"url": "http://u:p@example.org/a"}, "line 1, column 'url': "),
         ({"url": "http://example.org/a", "path": "a.jpg"}, "line 1, column 'url': stands beside a path"),
         ({"url": " ", "path": ""}, "line 1, column 'path': is empty"),
     ],
 )
-def test_a_manifest_with_a_bad_url_is_a_mistake(tmp_path, project, call, row, words):
+def test_a_manifest_line_that_names_two_or_none_is_a_mistake(tmp_path, project, call, row, words):
     manifest = tmp_path / "list.jsonl"
     manifest.write_text(json.dumps(row))
     with pytest.raises(BadManifest) as caught:
@@ -740,12 +754,35 @@ def test_a_url_twice_in_a_manifest_is_a_mistake(tmp_path, project, call):
         call("ingest", "--manifest", manifest, project=project)
 
 
-@pytest.mark.parametrize(
-    "word", ["ftp://example.org/a.jpg", "file:///etc/passwd", "https:/example.org/a", "http://u@h/"]
-)
-def test_a_bad_url_among_the_arguments_is_a_mistake(project, call, word):
-    with pytest.raises(BadUrl):
-        call("ingest", word, project=project)
+BAD_URLS = ["ftp://example.org/a.jpg", "file:///etc/passwd", "https:/example.org/a", "http://u@h/", "http://h:99999/a"]
+
+
+@pytest.mark.parametrize("word", BAD_URLS)
+def test_a_url_of_a_wrong_form_fails_alone(tmp_path, project, media, call, word):
+    (tmp_path / "good.png").write_bytes(media.coded(media.photo(1), "PNG"))
+    report = call("ingest", word, tmp_path / "good.png", project=project)
+    assert [one["reason"] for one in report["failures"]] == ["bad_url"]
+    assert report["counts"]["new"] == 1
+    assert call("ingest", word, project=project, exit_code=2)["counts"]["failed"] == 1
+
+
+def test_a_url_of_a_wrong_form_in_a_manifest_fails_alone(tmp_path, project, media, call):
+    (tmp_path / "good.png").write_bytes(media.coded(media.photo(1), "PNG"))
+    lines = [{"path": "good.png"}, *({"url": word} for word in [*BAD_URLS, "a.jpg"])]
+    (tmp_path / "list.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    report = call("ingest", "--manifest", tmp_path / "list.jsonl", project=project)
+    assert {one["reason"] for one in report["failures"]} == {"bad_url"}
+    assert (report["counts"]["new"], report["counts"]["failed"]) == (1, len(BAD_URLS) + 1)
+    assert "list.jsonl, line 2: " in report["failures"][0]["message"]
+
+
+def test_a_host_without_a_scheme_is_told_how_to_write_it(project, call):
+    for word in ("www.example.org/a.jpg", "upload.example.org/pictures/a.jpg"):
+        with pytest.raises(MissingPath, match=f"for a URL write https://{word}"):
+            call("ingest", word, project=project)
+    with pytest.raises(MissingPath) as caught:
+        call("ingest", "gone/a.jpg", project=project)
+    assert "https://" not in str(caught.value)
 
 
 def test_of_one_host_two_files_are_fetched_at_a_time(site, open_project, media, call):
@@ -773,6 +810,53 @@ def test_of_one_host_two_files_are_fetched_at_a_time(site, open_project, media, 
         site.answers[f"/{seed}.jpg"] = answer(media.coded(media.photo(seed)))
     report = call("ingest", *(f"{site.url}/{seed}.jpg" for seed in range(6)), project=open_project)
     assert (report["counts"]["new"], most) == (6, 2)
+
+
+def test_a_slow_host_takes_no_place_from_others(site, open_project, media, call):
+    """The slow host answers once the last file of the other host was asked for, though its own were named first."""
+    body = media.coded(media.photo(1))
+    all_asked, waited, left = threading.Event(), [], itertools.count(1)
+    many = 24
+
+    def give(handler: http.server.BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    def slow(handler: http.server.BaseHTTPRequestHandler) -> None:
+        waited.append(all_asked.wait(60))
+        give(handler)
+
+    def quick(handler: http.server.BaseHTTPRequestHandler) -> None:
+        if next(left) == many:
+            all_asked.set()
+        give(handler)
+
+    (open_project / "interplay.toml").write_text('fetch_allowed_hosts = ["127.0.0.1", "localhost"]\n')
+    for place in range(many):
+        site.answers[f"/slow-{place}.jpg"] = slow
+        site.answers[f"/quick-{place}.jpg"] = quick
+    named = [f"{site.url}/slow-{place}.jpg" for place in range(many)]
+    named += [f"http://localhost:{site.port}/quick-{place}.jpg" for place in range(many)]
+    report = call("ingest", *named, project=open_project)
+    assert waited == [True] * many
+    assert (report["counts"]["new"], report["counts"]["known"]) == (1, 2 * many - 1)
+
+
+def test_files_of_each_host_are_among_the_first_that_lie_on_the_disk(site, open_project, media, call, monkeypatch):
+    monkeypatch.setattr("curation.ingest.PORTION", 2)
+    (open_project / "interplay.toml").write_text('fetch_allowed_hosts = ["127.0.0.1", "localhost"]\n')
+    for name in ("a", "b", "c", "other"):
+        site.give(f"/{name}.jpg", media.coded(media.photo(1)))
+    named = [*(f"{site.url}/{name}.jpg" for name in "abc"), f"http://localhost:{site.port}/other.jpg"]
+    call("ingest", *named, project=open_project)
+    assert {path for path, _ in site.asked[:2]} == {"/a.jpg", "/other.jpg"}
+
+
+def test_a_host_with_a_dot_behind_its_name_is_the_same_host():
+    links = [Link(url, Claims()) for url in ("http://a.example/1", "http://a.example./2", "http://b.example/3")]
+    assert [link.url[-1] for link in in_turn(links)] == ["1", "3", "2"]
 
 
 def test_more_urls_than_lie_on_the_disk_at_once_are_all_taken(site, open_project, media, call, monkeypatch):

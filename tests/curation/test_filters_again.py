@@ -1,6 +1,7 @@
 """Materials are judged when they come in, and again when filters or what is known of them change."""
 
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -128,12 +129,12 @@ def test_what_a_setting_allows_is_kept_again_and_told(filled, call):
     assert len(events_of(filled, "bound.jpg")) == 1
 
 
-def test_another_licence_on_record_is_judged(filled, tmp_path, media, call):
+def test_another_licence_on_record_is_judged_at_once(filled, tmp_path, media, call):
     (tmp_path / "copy.jpg").write_bytes(media.coded(media.photo(2)))
-    call("ingest", tmp_path / "copy.jpg", "--licence", "CC-BY-4.0", project=filled)
-    assert material(filled, "copy.jpg").drop_reason == "licence"
-    call("judge", project=filled)
+    (taken,) = call("ingest", tmp_path / "copy.jpg", "--licence", "CC-BY-4.0", project=filled)["taken"]
+    assert (taken["state"], taken["judged_again"]) == ("kept", True)
     assert material(filled, "copy.jpg").state == MaterialState.KEPT
+    assert call("judge", project=filled)["counts"]["judged"] == 0
 
 
 def test_a_transcript_tells_the_language(filled, call):
@@ -164,7 +165,8 @@ def test_new_thresholds_judge_media_again_and_back(filled):
         assert judge_again(workspace).counts["known"] == 6
 
 
-def test_what_people_decided_stands(filled, call):
+def test_what_people_decided_stands(filled, call, signed_on):
+    signed_on(filled, "mei")
     for name, flag in (("small.png", "--keep"), ("free.jpg", "--drop")):
         call("overrule", material(filled, name).id, flag, "--reason", "I saw it.", "--by", "mei", project=filled)
     decided = {name: material(filled, name) for name in ("small.png", "free.jpg")}
@@ -217,6 +219,82 @@ def test_a_copy_that_is_gone_is_a_failure_until_it_is_back(filled, call):
         assert judge_again(workspace, again=True).failures == {}
         with workspace.database.reading() as session:
             assert session.exec(select(MaterialWork).where(MaterialWork.work == "judge")).all() == []
+
+
+def test_what_needs_no_media_is_judged_without_the_working_copy(filled, call):
+    settings(filled, f'allowed_licences = ["{NO_DERIVATIVES}"]\nlanguages = ["zh"]\n')
+    bound, voice, small = (material(filled, name) for name in ("bound.jpg", "voice.wav", "small.png"))
+    with open_workspace(filled) as workspace:
+        copies = [workspace.blobs.get(bound.media["sha256"])]
+        workspace.blobs.remove(bound.media["sha256"])
+        (place,) = (filled / "blobs").rglob(voice.media["sha256"])
+        copies.append(place.read_bytes())
+        place.chmod(0o600)
+        place.write_bytes(copies[1][:40])
+        with workspace.database.session() as session:
+            said = {"start_s": 0, "end_s": 4, "language": "fr", "made_by": "speech@1"}
+            session.add(Segment(material_id=voice.id, run_id=voice.run_id, **said))
+    report = call("judge", "--again", project=filled)
+    assert {one["sha256"]: one["reason"] for one in report["changes"]} == {
+        bound.sha256: None, voice.sha256: "wrong_language",
+    }  # fmt: skip
+    assert report["failures"].keys() == {bound.sha256, voice.sha256}
+    assert (report["counts"]["judged"], report["counts"]["failed"]) == (4, 2)
+    with open_workspace(filled) as workspace:
+        with workspace.database.reading() as session:
+            marks = session.exec(select(MaterialWork).where(MaterialWork.work == "judge")).all()
+        assert {one.material_id: one.failure for one in marks} == {
+            one.id: report["failures"][one.sha256] for one in (bound, voice)
+        }
+        # What was found in the media before stands.
+        assert material(filled, "bound.jpg").measures["image-blur@1"] == bound.measures["image-blur@1"]
+        place.unlink()
+        for copy in copies:
+            workspace.blobs.put(copy)
+    assert call("judge", "--again", project=filled)["failures"] == {}
+    assert states(filled) == AS_INGESTED | {"bound.jpg": None, "voice.wav": "wrong_language"}
+    assert material(filled, "small.png").state == small.state
+
+
+@pytest.mark.parametrize("way", ["gone", "too large now"])
+def test_a_filter_that_wants_to_read_a_copy_that_cannot_be_looked_at_keeps_what_it_said(
+    filled, monkeypatch, tmp_path, way
+):
+    (tmp_path / "safe.py").write_text(
+        "from curation.filters.verdict import Drop, DropClass, Keep\n"
+        "def judge(described, thresholds):\n"
+        "    if described.ref.media_type != 'image/jpeg':\n"
+        "        return Keep()\n"
+        "    READ.append(described.read())\n"
+        "    return Drop('unsafe', 'seen', DropClass.ILLOGICAL)\n"
+        "READ = []\n"
+    )
+    metadata = tmp_path / "safe-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: safe\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[interplay.filters]\nany-safe@1 = safe:judge\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    filters_of.cache_clear()
+    try:
+        with open_workspace(filled) as workspace:
+            judge_again(workspace)
+            unsafe = material(filled, "free.jpg")
+            assert unsafe.drop_reason == "unsafe"
+            if way == "gone":
+                workspace.blobs.remove(unsafe.media["sha256"])
+        if way == "too large now":
+            settings(filled, f"max_file_bytes = {unsafe.media['byte_count'] - 1}\n")
+        read = sys.modules["safe"].READ
+        assert unsafe.media["byte_count"] in map(len, read)
+        read.clear()
+        with open_workspace(filled) as workspace:
+            report = judge_again(workspace, again=True)
+        assert unsafe.media["byte_count"] not in map(len, read), "what no guarded process could decode stays unread"
+        assert unsafe.sha256 in report.failures
+        assert report.changes == []
+        assert material(filled, "free.jpg") == unsafe
+    finally:
+        filters_of.cache_clear()
 
 
 def test_it_can_be_stopped_and_goes_on_with_what_is_missing(filled):

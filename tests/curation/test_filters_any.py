@@ -10,6 +10,7 @@ from curation.filters.catalogue import filters_of, judge_described
 from curation.filters.described import Described, Rules, Said
 from curation.filters.thresholds import DEFAULT_THRESHOLDS
 
+VERSIONS = {"any-licence": "2"}
 REF = MediaRef(sha256="1" * 64, media_type="audio/wav", modality="audio", byte_count=9, duration_s=30.0)
 ENGLISH = "She was not an ordinary woman, and never had been one."
 CHINESE = "她不是一个普通的女人，从来都不是。"
@@ -18,7 +19,7 @@ FRENCH = "Ce n'était pas une femme ordinaire, et elle ne l'avait jamais été."
 
 
 def facts(described: Described, name: str) -> dict:
-    return judge_described(described, DEFAULT_THRESHOLDS).measures[f"{name}@1"]
+    return judge_described(described, DEFAULT_THRESHOLDS).measures[f"{name}@{VERSIONS.get(name, '1')}"]
 
 
 def reason(described: Described) -> str | None:
@@ -163,4 +164,4 @@ def facts_of_safety(described: Described) -> dict:
 
 
 def test_none_that_pretends_to_judge_safety_is_shipped():
-    assert [name for name, _ in filters_of("any")] == ["any-language@1", "any-licence@1"]
+    assert [name for name, _ in filters_of("any")] == ["any-language@1", "any-licence@2"]

@@ -72,7 +72,7 @@ def state_of(project: Path) -> dict:
             ),
             "failures": sorted((f.origin, f.reason, f.message) for f in session.exec(select(IngestFailure)).all()),
             "links": sorted(
-                (*sorted((name[link.first_id], name[link.second_id])), link.method, link.distance)
+                (name[link.first_id], name[link.second_id], link.method, link.distance, str(link.evidence))
                 for link in session.exec(select(DuplicateLink)).all()
             ),
             "events": Counter((name[e.subject_id], e.action) for e in session.exec(select(Event)).all()),
@@ -162,10 +162,10 @@ def test_a_store_that_cannot_be_written_is_one_line_and_leaves_no_rows(tmp_path,
 
 
 def test_a_full_disk_ends_the_run_with_the_stores_own_error(tmp_path, media, call, project, monkeypatch):
-    def full(store: object, data: bytes) -> str:
+    def full(store: object, file: Path, sha256: str) -> None:
         raise OSError(28, "No space left on device", "blobs/ab/abcd")
 
-    monkeypatch.setattr("warehouse.blobs.BlobStore.put", full)
+    monkeypatch.setattr("warehouse.blobs.BlobStore.put_file", full)
     (tmp_path / "a.jpg").write_bytes(media.gps_photo(1))
     with pytest.raises(OSError, match="No space left") as caught:
         call("ingest", tmp_path / "a.jpg", project=project)

@@ -109,7 +109,9 @@ def test_an_overruling_that_cannot_be_changes_nothing(shelf, sha256, version, ru
 
 def test_a_material_is_found_by_the_beginning_of_its_id_or_sha256(shelf):
     with shelf.database.session() as session:
-        material = find_material(session, "b")
+        material = find_material(session, OTHER[:2])
+        with pytest.raises(AmbiguousMaterial, match="at least 2"):
+            find_material(session, "b")
         assert material.sha256 == OTHER
         assert find_material(session, material.id) == find_material(session, OTHER) == material
         with pytest.raises(AmbiguousMaterial, match="a10000000000, a20000000000"):
@@ -127,8 +129,9 @@ def test_the_list_can_be_narrowed(shelf, call):
     assert call("list", "--modality", "audio", project=project) == []
 
 
-def test_the_command_overrules_by_name_reason_and_version(shelf, call):
+def test_the_command_overrules_by_name_reason_and_version(shelf, call, signed_on):
     project = shelf.project.root
+    signed_on(project, "ann")
     arguments = ("overrule", "a1", "--keep", "--reason", "Fine.", "--by", "ann", "--version")
     with pytest.raises(StaleMaterial):
         call(*arguments, 3, project=project)

@@ -67,6 +67,7 @@ def test_csv_and_jsonl_say_the_same(folder):
         ("path\nsub/../../outside.jpg\n", "list.csv", "lies outside the manifest's folder"),
         ("path,author\n,Ann\n", "list.csv", "line 2, column 'path': is empty"),
         ("path\na.jpg\n./a.jpg\n", "list.csv", "line 3, column 'path': './a.jpg' stands here a second time"),
+        ("path,offset_s\na.jpg,soon\n", "list.csv", "line 2, column 'offset_s': 'soon' is no number of seconds"),
         ("path,audio_type\na.jpg,noise\n", "list.csv", "line 2, column 'audio_type': 'noise' is none of speech"),
         ("path\n", "list.csv", "there is no entry in it"),
         (b"path\na.jpg\n\xff\xfe\n", "list.csv", "line 3: not UTF-8 text"),
@@ -75,7 +76,7 @@ def test_csv_and_jsonl_say_the_same(folder):
         ('{"path": 3}\n', "list.jsonl", "line 1, column 'path': 3 is not text"),
         ('{"path": "a.jpg", "tag": "x"}\n', "list.jsonl", "line 1, column 'tag': unknown column; did you mean 'tags'?"),
         ('{"licence": "MIT"}\n', "list.jsonl", "line 1: the column 'path' is missing"),
-        ("path\na.jpg\n", "list.txt", "a .csv or a .jsonl file"),
+        ("path\na.jpg\n", "list.txt", "a .csv, .tsv or .jsonl file"),
     ],
 )
 def test_a_mistake_is_named_with_file_line_column_and_mend(folder, text, name, words):

@@ -20,9 +20,10 @@ from curation.questions.privatize import (
     reopen,
 )
 from curation.questions.proving import prove_tasks
+from curation.questions.scores import NoScores, Scores, paired
 from evaluation.grade import grade_answers
 from warehouse.events import history
-from warehouse.facts import FACT_KINDS
+from warehouse.fact_kinds import FACT_KINDS
 from warehouse.items import Draft, create_item, get_item, revise_item
 from warehouse.runs import open_run
 from warehouse.tables import Material, PublicQuestion, QuestionSet
@@ -177,6 +178,43 @@ def test_what_is_not_possible(story):
         story.view("nothing")
 
 
+def test_a_link_is_replaced_only_when_that_is_asked_for(story, call_command, signed_on):
+    root = str(story.workspace.project.root)
+    signed_on(story.workspace.project.root, "mei")
+    story.open(story.public("h1", 1))
+    story.item("kites", story.store(50)), story.item("other-kites", story.store(51))
+    story.link("h1", "kites")
+    assert story.prove("h1") == []
+    arguments = ["privatize", "link", "h1", "other-kites", "--by", "mei", "--project", root]
+    assert "linked to item 'kites' already and proven; --replace it" in call_command(app, arguments, 2)
+    assert story.view("h1").stands == "proven"
+    call_command(app, [*arguments, "--replace"], 0)
+    assert (story.view("h1").stands, story.view("h1").item.name) == ("linked", "other-kites")
+
+
+def test_the_public_question_itself_is_no_private_one(story, call_command, signed_on):
+    """As `question supplement` makes an item of it."""
+    root = str(story.workspace.project.root)
+    signed_on(story.workspace.project.root, "mei")
+    row = story.public("h1", 1)
+    story.open(row)
+    public = row.as_question()
+    story.item("copy", public.media[0].media, PUBLIC_TEXT, [one.text for one in public.choices])
+    told = call_command(app, ["privatize", "link", "h1", "copy", "--by", "mei", "--project", root], 2)
+    assert "is the public question 'h1' itself" in told
+    assert story.view("h1").stands == "open"
+
+
+def test_both_sides_are_shown_in_words(story, call_command):
+    story.open(story.public("h1", 1))
+    story.item("kites", story.store(50))
+    story.link("h1", "kites")
+    shown = call_command(app, ["privatize", "show", "h1", "--project", str(story.workspace.project.root)], 0)
+    assert "right: B (four of them)" in shown
+    assert "right: B (nine kites aloft)" in shown
+    assert "{" not in shown
+
+
 def test_a_report_before_anything_is_proven(story, call_command):
     story.open(story.public("h1", 1))
     root = str(story.workspace.project.root)
@@ -184,15 +222,17 @@ def test_a_report_before_anything_is_proven(story, call_command):
     assert "privatize prove" in told
 
 
-def test_opening_again_opens_nothing(story, call_command):
+def test_opening_again_opens_nothing(story, call_command, signed_on):
     story.public("h1", 1), story.public("h2", 2)
     root = str(story.workspace.project.root)
+    signed_on(story.workspace.project.root, "mei")
     arguments = ["privatize", "open", "--set", "harbours", "--by", "mei", "--project", root]
     first, second = (call_command(app, [*arguments, "--json"], 0) for _ in range(2))
     assert (len(first["opened"]), first["known"], second) == (2, 0, {"opened": [], "known": 2})
 
 
-def test_difficulty_by_the_share_of_models(story, call_command):
+def test_difficulty_by_the_share_of_models(story, call_command, signed_on):
+    signed_on(story.workspace.project.root, "mei")
     for qid in ("easy", "medium", "hard"):
         story.public(qid, 1)
     shares = {"easy": [1, 1, 1, 1, 0], "medium": [1, 1, 1, 0, 0], "hard": [1, 0, 0, 0, 0]}
@@ -263,7 +303,7 @@ def test_the_report_of_before_and_after(story, call_command, tmp_path):
     root, plot = str(story.workspace.project.root), tmp_path / "before-after.svg"
     arguments = ["privatize", "report", "--set", "harbours", "--pool", "p", "--plot", str(plot), "--language", "zh"]
     found = call_command(app, [*arguments, "--project", root, "--json"], 0)
-    assert found["pairs"] == 6
+    assert (found["pairs"], found["one_sided"]) == (6, [])
     assert found["left_out"] == ["d"]
     assert found["before"]["models"] == pytest.approx({"a": 5 / 6, "b": 5 / 6, "c": 5 / 6})
     assert found["after"]["models"] == pytest.approx({"a": 1.0, "b": 0.5, "c": 1 / 6})
@@ -271,3 +311,18 @@ def test_the_report_of_before_and_after(story, call_command, tmp_path):
     assert found["deviation_change"]["value"] == pytest.approx(0.41944, abs=1e-4)
     assert found["after"]["smallest_gap"] == pytest.approx(1 / 3)
     assert "私有题" in plot.read_text(encoding="utf-8")
+
+
+def test_a_pair_counts_only_where_both_of_its_questions_were_scored():
+    """As after an evaluation: quality control stopped an item, and the panel answered others than the evaluation."""
+    nan = np.nan
+    before = Scores(("a", "b", "c"), ("p1", "p2", "p3", "p4"), np.array([[1, 0, 1, 1], [0, 0, 1, nan], [0, 1, 1, nan]]))
+    points = np.array([[nan, 1, nan, 1], [1, 0, nan, 1], [nan, 1, 1, nan]])
+    after = Scores(("a", "b", "panel"), ("k1", "k2", "k3", "k4"), points)
+    found = paired(before, after, {"p4": "k1", "p3": "k3", "p2": "k9", "p1": "k2"})
+    assert found.one_sided == ("p2", "p3")  # k9 was never asked, k3 of the panel alone
+    assert (found.before.questions, found.after.questions) == (("p1", "p4"), ("k2", "k1"))
+    np.testing.assert_array_equal(found.before.of(["a"]), [[1, 1]])
+    np.testing.assert_array_equal(found.after.of(["a", "b"]), [[1, nan], [0, 1]])
+    with pytest.raises(NoScores, match="of none of the 1 pairs both questions were scored for a, b"):
+        paired(before, after, {"p2": "k9"})

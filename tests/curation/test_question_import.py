@@ -289,8 +289,9 @@ def test_the_same_again_changes_nothing_and_another_content_is_refused(workspace
     assert qids(workspace) == ["q1", "q2"]
     (folder / "map.yaml").write_text(MAPPING.replace("counting", "code"), encoding="utf-8")
     lines(folder, record(1), record(2))
-    with pytest.raises(ChangedSet):
+    with pytest.raises(ChangedSet, match=r"the mapping of the set 'own' has changed .*--replace"):
         import_questions(workspace, own(file))
+    assert import_questions(workspace, own(file, replace=True)).new == 2
 
 
 def test_a_set_is_replaced_or_forgotten_only_while_nothing_rests_on_it(workspace, folder):
@@ -429,7 +430,8 @@ def test_on_postgresql(postgres_url, workspace, folder):
     database.close()
 
 
-def test_commands(project, folder, call_command):
+def test_commands(project, folder, call_command, signed_on):
+    signed_on(project, "mei")
     place = ["--project", str(project)]
     file = lines(folder, record(1, level="hard"), record(2, right="Z"))
     told = ["import", str(file), "--format", "generic", "--set", "own", "--mapping", str(folder / "map.yaml")]
@@ -447,6 +449,8 @@ def test_commands(project, folder, call_command):
     assert call_command(app, ["show", listed["id"], "--json", *place]) == shown
     assert "* A. one" in call_command(app, ["show", "q1", *place])
     assert "did you mean" in call_command(app, ["list", "--set", "owm", *place], code=1)
+    assert "unknown user" in call_command(app, ["forget", "own", "--by", "max", *place])
+    assert "unknown user" in call_command(app, [*told, "--replace", "--by", "max", *place])
     assert call_command(app, ["forget", "own", "--json", *place]) == {"set": "own", "questions": 1}
     assert call_command(app, ["list", "--json", *place]) == []
     lines(folder, record(2, right="Z"))

@@ -67,6 +67,98 @@ def test_mmbench(take):
     assert (shared.media[0].media.width_px, shared.media[0].media.media_type) == (320, "image/png")
 
 
+def rows_of(workspace, tmp_path, rows, name="other"):
+    file = SAMPLES.as_tsv(tmp_path / f"{name}.tsv", rows)
+    report = import_questions(workspace, Wanted(file, "mmbench", name))
+    with workspace.database.reading() as session:
+        return report, [one.qid for one in session.exec(select(PublicQuestion))]
+
+
+def test_mmbench_counts_as_copies_only_what_turns_a_question_of_the_file(workspace, tmp_path, media):
+    """VLMEvalKit: a copy's index is its question's plus a multiple of 1e6, in MMBench and CCBench; elsewhere it is any."""
+    base = {"question": "How many?", "A": "one", "B": "two", "C": "three", "answer": "B", "split": "dev"}
+    turned = base | {"A": "two", "B": "three", "C": "one", "answer": "A", "image": "241"}
+    rows = [
+        {"index": 241, "hint": "Red ones.", **base, "image": SAMPLES.base64_of(media.coded(media.dots(2), "PNG"))},
+        {"index": 1000241, **turned},
+        {"index": 2000241, **turned, "A": "three", "B": "one", "C": "two", "answer": "C"},
+        {"index": 3000241, **turned, "answer": "B"},  # another answer
+        {"index": 4000241, **turned, "question": "How few?"},
+        {
+            "index": 5000241,
+            **turned,
+            "A": "three",
+            "B": "two",
+            "C": "one",
+            "answer": "B",
+        },  # in another order, not turned
+        {"index": 1000999, **base, "image": "241"},  # nothing before it has the index 999
+        {"index": 2000999, **turned},
+        {"index": 20231107001, **base, "image": "241"},
+    ]
+    report, qids = rows_of(workspace, tmp_path, rows)
+    assert (report.copies, report.bad) == (3, {})
+    assert qids == ["241", "3000241", "4000241", "5000241", "1000999", "20231107001"]
+    again = import_questions(workspace, Wanted(tmp_path / "other.tsv", "mmbench", "other"))
+    assert (again.new, again.known, again.copies) == (0, 6, 3)
+
+
+def test_mmbench_pictures_that_are_neither_base64_nor_another_row_are_told_as_broken(workspace, tmp_path, media):
+    picture = SAMPLES.base64_of(media.coded(media.dots(2), "PNG"))
+    texts = {
+        "short": "!!!not base64",
+        "long": "no*base64" * 30,
+        "cut": picture[: len(picture) // 4 * 4 - 7],
+        "no row": 9,
+    }
+    rows = [
+        {"index": number, "question": f"{name}?", "A": "yes", "B": "no", "answer": "A", "image": text}
+        for number, (name, text) in enumerate(texts.items(), start=1)
+    ]
+    report, _ = rows_of(workspace, tmp_path, rows)
+    assert report.bad == {"broken_base64": 3, "missing_media": 1}
+
+
+def test_base64_is_told_from_a_path_by_what_it_holds(workspace, tmp_path, media):
+    picture = SAMPLES.base64_of(media.coded(media.dots(2), "PNG"))
+    (tmp_path / "map.yaml").write_text(
+        "{id: id, prompt: q, answer: a, media: {image_1: picture}, task_type: counting}", encoding="utf-8"
+    )
+    hashed = "ab/" + "0f" * 40
+    (tmp_path / "ab").mkdir()
+    (tmp_path / hashed).write_bytes(media.coded(media.dots(3), "PNG"))
+    broken = picture[:80] + "*" + picture[81:]
+    rows = [{"id": name, "q": "How many?", "a": "2", "picture": text} for name, text in
+            (("whole", picture), ("path", hashed), ("broken", broken))]  # fmt: skip
+    file = SAMPLES.as_json(tmp_path / "own.json", rows)
+    report = import_questions(workspace, Wanted(file, "generic", "own", mapping=tmp_path / "map.yaml"))
+    assert (report.new, report.bad) == (2, {"broken_base64": 1})
+
+
+def test_mmbench_copies_without_answers_are_copies_too(workspace, tmp_path, media):
+    picture = SAMPLES.base64_of(media.coded(media.dots(2), "PNG"))
+    rows = [
+        {"index": 1, "question": "Red?", "A": "yes", "B": "no", "answer": "A", "image": picture},
+        {"index": 7, "question": "How many?", "A": "one", "B": "two", "answer": "", "image": picture},
+        {"index": 1000007, "question": "How many?", "A": "two", "B": "one", "answer": "", "image": "7"},
+    ]
+    report, _ = rows_of(workspace, tmp_path, rows)
+    assert (report.new, report.copies, report.bad) == (1, 1, {"no_answer": 1})
+
+
+def test_mmbench_as_parquet_says_nan_where_a_text_is_missing(workspace, tmp_path, media):
+    """lmms-lab/MMBench, as lmms-eval's tasks/mmbench/en_utils.py reads it."""
+    row = {"index": 7, "question": "Red?", "hint": "nan", "A": "yes", "B": "no", "C": "nan", "D": "nan", "answer": "A"}
+    row |= {"category": "image_topic", "source": "nan", "L2-category": "coarse_perception", "comment": "nan"}
+    row |= {"split": "dev", "image": {"bytes": media.coded(media.dots(2), "PNG"), "path": None}}
+    file = SAMPLES.as_parquet(tmp_path / "dev.parquet", [row])
+    assert import_questions(workspace, Wanted(file, "mmbench", "mm")).new == 1
+    with workspace.database.reading() as session:
+        (held,) = session.exec(select(PublicQuestion))
+    assert texts(held.as_question()) == ("<image_1>\nRed?", ["yes", "no"])
+    assert not {"source", "comment"} & set(held.labels)
+
+
 def test_mmau(take):
     found = take("mmau")
     question, labels = found["3fe6"]

@@ -287,7 +287,7 @@ def test_values():
         ("id: [", "cannot be read as YAML"),
         ("- a\n- b", "holds no mapping"),
         ("id: i\nprompt: p\nanswer: a\ntask_type: counting\nchoice: c", "unknown field 'choice'"),
-        ("id: i\nprompt: p\nanswer: a", "task_type: Field required"),
+        ("id: i\nprompt: p\nanswer: a", "task_type: is missing"),
         ("id: i\nprompt: p\nanswer: a\ntask_type: countin", "did you mean 'counting'"),
         ("id: i\nprompt: p\nanswer: a\ntask_type: {field: f, default: nothing}", "unknown task type"),
         ("id: i\nprompt: p\nanswer: a\ntask_type: counting\ngrader: numbr", "did you mean 'number'"),

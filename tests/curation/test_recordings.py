@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import numpy as np
@@ -61,10 +61,12 @@ from curation.recordings.takes import (
     list_takes,
 )
 from curation.recordings.wording import length_of, normalised
+from curation.speech.heard import Span, Word
 from curation.tagging.tags import tags_of, texts_of
 from interplay.cli import NOUNS
 from warehouse import events
 from warehouse.consents import Scope
+from warehouse.people import UnknownUser
 from warehouse.tables import Consent, Material, MaterialSource, MaterialState, Recording, Run, Script, Segment
 from warehouse.workspace import open_workspace
 
@@ -133,8 +135,8 @@ class Studio:
             self.workspace, data or take(self.media, 1), new, "ana", guard=self.guard, clock=self.clock
         ).recording
 
-    def accept(self, recording, why=None):
-        return accept_take(self.workspace, recording.id, "rita", why, guard=self.guard, clock=self.clock)
+    def accept(self, recording, reason="nobody listens in this test"):
+        return accept_take(self.workspace, recording.id, "rita", reason, guard=self.guard, clock=self.clock)
 
     def reload(self, recording):
         with self.workspace.database.reading() as session:
@@ -370,6 +372,16 @@ def ears(words=EIGHT_WORDS, speakers=1, lighter=False):
     )
 
 
+@dataclass(frozen=True)
+class Made:
+    """An entry of a registry whose target takes a model's name."""
+
+    target: type
+
+    def load(self):
+        return lambda model: self.target()
+
+
 def listened(asked, **script):
     script = Script(**{"name": "a", "text": EIGHT_WORDS, "language": "en", "created_by": "x"} | script)
     return named(listening_findings(np.zeros(16_000, np.float32), script, asked, LIMITS))
@@ -409,6 +421,27 @@ def test_without_the_extra_the_project_has_no_ears(monkeypatch):
     assert (found.transcribes, found.counts) == (None, None)
     assert "interplay[speech]" in found.why[0]
     assert "interplay[speech]" in found.why[1]
+
+
+def test_a_language_that_the_model_does_not_know_is_not_checked(monkeypatch):
+    class EnglishOnly:
+        fingerprint = "english-only@1"
+
+        def languages(self):
+            return frozenset({"en"})
+
+        def transcribe(self, samples, speech):
+            return [Word(" " + EIGHT_WORDS, 0.0, 1.0, language="en")]
+
+    monkeypatch.setattr("curation.recordings.models.transcribers", lambda: {"faster-whisper": Made(EnglishOnly)})
+    monkeypatch.setattr("curation.recordings.models.find_speech", lambda samples: [Span(0.0, 1.0)])
+    asked = replace(project_ears(Settings()), counts=None)
+    found = listened(asked, text="今天天气很好。", language="zh-CN")["transcript"]
+    assert (found.outcome, found.measure, found.unit) == (Outcome.NOT_DONE, None, "CER")
+    assert "english-only@1 does not know the script's language 'zh-CN'" in found.en
+    assert found.zh.startswith("无法完成该检查")
+    heard = asked.transcribes.transcribe(np.zeros(16_000, np.float32), "en-GB")
+    assert heard == EIGHT_WORDS
 
 
 # Takes.
@@ -529,7 +562,7 @@ def test_an_accepted_take_is_a_material_with_its_words_papers_and_dialect(studio
 def test_a_take_that_failed_needs_a_reason_and_the_reason_is_kept(studio):
     recording = studio.add(take(studio.media, 1, gain=20))
     with pytest.raises(ChecksFailed, match="clipping"):
-        studio.accept(recording)
+        studio.accept(recording, None)
     with pytest.raises(ChecksFailed):
         studio.accept(recording, "   ")
     assert studio.reload(recording).accepted is None
@@ -614,9 +647,11 @@ def test_bytes_that_are_in_the_library_get_the_takes_papers_too(studio):
 
 
 @pytest.fixture
-def run(project):
+def run(project, signed_on):
     """Run `interplay NOUN VERB ...` and read its JSON; a mistake comes out as its exception."""
     from importlib import import_module
+
+    signed_on(project, "mei", "rita")
 
     def call(noun, *arguments, code=0):
         module, _, attribute = NOUNS[noun][0].partition(":")
@@ -628,6 +663,22 @@ def run(project):
         return json.loads(result.stdout)
 
     return call
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "script import scripts.csv", "script close a", "contributor add", "recording add scripts.csv --script a "
+        "--contributor b --consent c", "recording accept a", "recording refuse a --reason b",
+        "consent text 1.0 --en scripts.csv --zh scripts.csv", "consent give a --text 1.0 --scope voice",
+        "consent withdraw a --reason b",
+    ],
+)  # fmt: skip
+def test_who_acts_is_a_user_of_the_project(run, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scripts.csv").write_text("name,text,language\na,Hello,en\n")
+    with pytest.raises(UnknownUser, match=r"unknown user 'max'.*interplay user add"):
+        run(*words.split(), "--by", "max")
 
 
 def test_from_a_script_to_a_material_by_commands(run, guard, media, tmp_path, monkeypatch):
@@ -659,7 +710,10 @@ def test_from_a_script_to_a_material_by_commands(run, guard, media, tmp_path, mo
     loud = run("recording", "add", tmp_path / "loud.wav", *about)
     assert {one["outcome"] for one in run("recording", "check", added["id"])} == {"pass", "not_done"}
     assert "fail" in {one["outcome"] for one in run("recording", "check", loud["id"], code=1)}
-    done = run("recording", "accept", added["id"], "--by", "rita")
+    with pytest.raises(ChecksFailed, match=r"was not checked for speakers, transcript; .*recording check.*--reason"):
+        run("recording", "accept", added["id"], "--by", "rita")
+    done = run("recording", "accept", added["id"], "--by", "rita", "--reason", "I listened to it.")
+    assert (done["overruled"], done["unchecked"]) == ([], ["speakers", "transcript"])
     assert run("recording", "refuse", loud["id"], "--reason", "too loud")["accepted"] is False
     assert [one["id"] for one in run("recording", "list", "--state", "accepted")] == [added["id"]]
     assert [one["id"] for one in run("recording", "list", "--state", "refused", "--script", "ferry")] == [loud["id"]]

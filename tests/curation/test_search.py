@@ -9,7 +9,7 @@ from PIL import Image
 from sqlmodel import func, select
 
 from core.content import MediaRef, Modality
-from curation.embedding import ModelOutOfReach
+from curation.models import UnusableModel
 from curation.search.index import IndexBusy, SearchIndex
 from curation.search.search import Hit, NoVectors, Query, facet_counts, search
 from curation.search.words import NothingToSearchFor, match_expression, spaced, unspaced
@@ -288,14 +288,14 @@ class TestMeaning:
 
     def test_without_one_of_the_models_the_other_one_answers(self, colours, project, call, monkeypatch):
         def out_of_reach(project):
-            raise ModelOutOfReach("connect")
+            raise UnusableModel("connect")
 
         monkeypatch.setattr("curation.search.cli.clip_embedder", lambda project: Compass())
         monkeypatch.setattr("curation.search.cli.text_embedder", out_of_reach)
         found = call("search", "--like", colours.ids["sea"], project=project)
         assert [hit["origin"] for hit in found["hits"]] == ["sea.bin", "dusk.bin", "rose.bin"]
         monkeypatch.setattr("curation.search.cli.clip_embedder", out_of_reach)
-        with pytest.raises(ModelOutOfReach, match="connect"):
+        with pytest.raises(UnusableModel, match="connect"):
             call("search", "--like", colours.ids["sea"], project=project)
 
     def test_without_vectors_it_says_what_to_do(self, shelf):
@@ -405,4 +405,4 @@ class TestIndex:
     def test_hits_say_what_they_are(self, shelf):
         row = shelf.add("clip", "video", duration_s=5.0)
         (hit,) = search(shelf.workspace, Query()).hits
-        assert hit == Hit(row.id, row.media["sha256"], "video", 5.0, 0, "clip.bin")
+        assert hit == Hit(row.id, row.sha256, row.media["sha256"], "video", 5.0, 0, "clip.bin")

@@ -1,6 +1,7 @@
 import json
 from collections import Counter
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sqlmodel import select
 from core.errors import InterplayError, MissingExtra, UnknownName
 from core.media.limits import DEFAULT_LIMITS
 from curation.cli import app
+from curation.models import UnusableModel, identity
 from curation.passes import Which, shortened
 from curation.speech.attribute import main_language, who_said_what
 from curation.speech.audio_tagger import by_class
@@ -20,7 +22,6 @@ from curation.speech.features import RATE_HZ, cepstra
 from curation.speech.heard import SoundClass, Span, Turn, Word
 from curation.speech.light_diarize import LightDiarizer
 from curation.speech.pipeline import ClassifySound, TranscribeSound, run_speech_pass
-from curation.speech.places import UnreachableModel, identity
 from curation.speech.sound_class import LightSoundClassifier
 from curation.speech.subtitles import subtitles
 from curation.speech.transcripts import (
@@ -284,7 +285,7 @@ class Scribe:
     def transcribe(self, samples, speech):
         self.heard.append(len(samples))
         if self.fails:
-            raise UnreachableModel("this one is too hard")
+            raise UnusableModel("this one is too hard")
         return [word for span in speech for word in words(self.text, span.start_s, 0.2, self.language)]
 
 
@@ -728,7 +729,7 @@ def test_commands_transcribe_show_and_edit(
     text = call_command(app, ["segments", sound.id, "--project", str(project)])
     assert "not transcribed" in text
     text = call_command(app, ["transcribe", sound.id[:12], "--project", str(project)])
-    assert "done 1, done before 0, failed 0" in text
+    assert "transcripts: done 1, known 0, failed 0" in text
     assert "in the lighter way" in text
     document = call("transcribe", project=project)
     assert (document["counts"]["known"], document["lighter"]) == (1, True)
@@ -752,12 +753,12 @@ def test_commands_transcribe_show_and_edit(
     ("content", "problem"),
     [
         ("", "Invalid JSON"),
-        ("[]", "Input should be an object"),
-        ('{"edition": "x"}', "segments: Field required"),
-        ('{"edition": "x", "segments": [3]}', "segments.0: Input should be an object"),
+        ("[]", "must be names with their values"),
+        ('{"edition": "x"}', "segments: is missing"),
+        ('{"edition": "x", "segments": [3]}', "segments.0: must be names with their values"),
         (
             '{"edition": "x", "segments": [{"start_s": 0, "end_s": "a", "text": "b"}]}',
-            "segments.0.end_s: Input should be a valid number",
+            "segments.0.end_s: must be a number",
         ),
     ],
 )
@@ -791,8 +792,8 @@ def test_a_videos_sound_is_what_is_transcribed(scripted, project, call, media, t
 
 def test_without_the_extra_it_is_named(monkeypatch, project, call):
     def missing(name):
-        raise ModuleNotFoundError(name)
+        raise PackageNotFoundError(name)
 
-    monkeypatch.setattr("curation.speech.transcribe.version", missing)
+    monkeypatch.setattr("curation.models.version", missing)
     with pytest.raises(MissingExtra, match="speech"):
         call("transcribe", "--dry-run", project=project)

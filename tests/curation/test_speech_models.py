@@ -10,6 +10,7 @@ import pytest
 
 from core.media.audio import load_audio
 from core.media.limits import DEFAULT_LIMITS
+from curation.models import UnusableModel
 from curation.passes import Which
 from curation.speech.audio_tagger import AudioTagger
 from curation.speech.audioset import CLASS_OF_LABEL
@@ -18,7 +19,6 @@ from curation.speech.features import RATE_HZ
 from curation.speech.heard import Span
 from curation.speech.light_diarize import LightDiarizer
 from curation.speech.pipeline import TranscribeSound, run_speech_pass
-from curation.speech.places import UnreachableModel, UnusableModel
 from curation.speech.transcribe import FasterWhisper, _clips
 from curation.speech.transcripts import segments_of
 from curation.speech.vad import find_speech
@@ -178,31 +178,6 @@ def workspace(project):
 
     with open_workspace(project) as opened:
         yield opened
-
-
-@pytest.fixture
-def nowhere(monkeypatch):
-    """A hub that nobody answers for."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-
-
-def test_a_name_that_no_hub_gives_is_said_so(nowhere):
-    with pytest.raises(UnreachableModel, match=r"'small' is no folder here.*asr_model"):
-        FasterWhisper("small").load()
-    with pytest.raises(UnreachableModel, match=r"HF_TOKEN.*diarization_model"):
-        PyannoteDiarizer("pyannote/speaker-diarization-community-1").load()
-    with pytest.raises(UnreachableModel, match="--model"):
-        AudioTagger("MIT/ast-finetuned-audioset-10-10-0.4593").load()
-
-
-def test_a_folder_without_a_model_is_said_so(tmp_path):
-    with pytest.raises(UnusableModel, match="holds no model"):
-        FasterWhisper(str(tmp_path)).load()
-    with pytest.raises(UnusableModel, match="holds no model"):
-        PyannoteDiarizer(str(tmp_path)).load()
-    (tmp_path / "config.yaml").write_text("pipeline: {name: pyannote.audio.pipelines.Nothing}")
-    with pytest.raises(UnusableModel, match="holds no model"):
-        PyannoteDiarizer(str(tmp_path / "config.yaml")).load()
 
 
 def small_tagger(folder: Path, labels: list[str]) -> Path:

@@ -30,8 +30,9 @@ facets:
 
 
 @pytest.fixture
-def words(project):
+def words(project, signed_on):
     """The project's own vocabulary."""
+    signed_on(project, "mei", "ann")
     file = project / "vocabulary.yaml"
     file.write_text(COLOURS)
     return file
@@ -100,7 +101,7 @@ def test_another_vocabulary_replaces_the_tags_and_looks_at_no_picture_again(call
 def test_people_win_and_both_are_kept_also_when_the_model_is_asked_again(call, library, project, words):
     blue = library.add(coloured((0, 0, 250)))
     call("tag", project=project)
-    answer = call("tag-set", blue.id, "subject:sea", "calm", "--by", "mei", project=project)
+    answer = call("tag-set", blue.id, "subject:sea", "calm", "--new", "--by", "mei", project=project)
     assert answer["not_in_vocabulary"] == ["subject:sea"]
     changed = answer["changed"]
     assert changed == ["subject:sea", "calm"]
@@ -209,7 +210,7 @@ def test_the_vocabulary_is_copied_once_and_then_the_projects_own(call, project):
         ("a {} thing", "a thing", "needs {} once"),
         ("id: navy", "id: Navy Blue", "id"),
         ("threshold: 0.2", "threshold: 2", "threshold"),
-        ("zh: 红", "fr: rouge", "zh"),
+        ("zh: 红", "fr: rouge", "names.fr: no such field"),
         ("facets:", "facets: [", "cannot be read"),
     ],
 )

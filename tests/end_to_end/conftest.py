@@ -24,7 +24,7 @@ from interplay import demo_media
 from interplay.demo_source import GALLERY, SETTINGS
 from qc.ground_truth import Family, TruthClass, generate, write_items
 from qc.review.verdicts import give_verdict
-from warehouse.facts import FACT_KINDS
+from warehouse.fact_kinds import FACT_KINDS
 from warehouse.items import current_revision, get_item
 from warehouse.people import Role, add_user
 from warehouse.release.build import Recipe, build_release
@@ -135,14 +135,7 @@ def _contents(project: Path) -> dict[str, list[str]]:
 
 def _rows(workspace: Workspace, table: Any) -> list[dict[str, Any]]:
     with workspace.database.reading() as session:
-        rows = [dict(row._mapping) for row in session.connection().execute(table.select())]
-    for row in rows:
-        if table.name == "duplicate_link":
-            # Which of the two came first is chance; that they belong together is not.
-            row["materials"] = sorted((row.pop("first_id"), row.pop("second_id")))
-            # Evidence is told as seen from the one that came first: of it stays what was aligned.
-            row["evidence"] = sorted(row["evidence"])
-    return rows
+        return [dict(row._mapping) for row in session.connection().execute(table.select())]
 
 
 def _facts(workspace: Workspace, kind: str) -> list[dict[str, Any]]:
@@ -179,11 +172,8 @@ def _texts(rows: list[dict[str, Any]], names: dict[str, str]) -> list[str]:
                 return [named(one) for one in value]
         return value
 
-    def sort_pair(row: dict[str, Any]) -> dict[str, Any]:
-        return row | ({"materials": sorted(row["materials"])} if "materials" in row else {})
-
     kept = ({key: value for key, value in row.items() if key not in _OF_THE_RUN} for row in rows)
-    return sorted(canonical_json(json.loads(json.dumps(sort_pair(named(row)), default=str))) for row in kept)
+    return sorted(canonical_json(json.loads(json.dumps(named(row), default=str))) for row in kept)
 
 
 @pytest.fixture(scope="session")

@@ -178,9 +178,10 @@ def test_a_damaged_item_file_is_one_line(say, furnished, tmp_path, kept):
         ("evaluation run smal 1.0.0 --model keen", "unknown release 'smal 1.0.0'; did you mean 'small 1.0.0'?"),
         ("evaluation report small 1.0.1", "unknown release 'small 1.0.1'; did you mean 'small 1.0.0'?"),
         ("release export small 1.0.0 --format hugingface --to out", "did you mean 'huggingface'?"),
-        ("release build small 1.0.0", "release small 1.0.0 exists already and is sealed"),
-        ("release discard small 1.0.0", "sealed"),
-        ("release seal small 2.0.0", "unknown release 'small 2.0.0'; did you mean 'small 1.0.0'?"),
+        ("release build small 1.0.0 --by rob", "release small 1.0.0 exists already and is sealed"),
+        ("release discard small 1.0.0 --by rob", "sealed"),
+        ("release seal small 2.0.0 --by rob", "unknown release 'small 2.0.0'; did you mean 'small 1.0.0'?"),
+        ("release seal small 1.0.0 --by bob", "did you mean 'rob'? (or add one with 'interplay user add')"),
         ("qc run --model keen", "the panel has 1 model famil"),
         ("user roles rob --role revewer", "unknown role 'revewer'; did you mean 'reviewer'?"),
         ("warehouse events gt5-000", "unknown subject 'gt5-000'; did you mean"),
@@ -222,8 +223,8 @@ def test_without_a_project_the_line_says_how_to_make_one(say, tmp_path, monkeypa
     ("line", "said"),
     [
         ("[models\n", "is not valid TOML: Expected ']'"),
-        ('workers = "many"\n', "workers: Input should be a valid integer"),
-        ("wrkers = 2\n", "unknown setting 'wrkers'; known: "),
+        ('workers = "many"\n', "workers: must be a whole number"),
+        ("wrkers = 2\n", "unknown setting 'wrkers'; did you mean 'workers'"),
     ],
 )
 def test_damaged_settings_are_one_line(say, furnished, kept, line, said):

@@ -111,8 +111,8 @@ class Way:
         self._run("item", "import", self.source / "items.yaml", "--author", "ann")
         self._stage("qc", "qc", "run")
         review(self.project)
-        self._run("release", "build", "small", "1.0.0")
-        self._run("release", "seal", "small", "1.0.0")
+        self._run("release", "build", "small", "1.0.0", "--by", "rob")
+        self._run("release", "seal", "small", "1.0.0", "--by", "rob")
         self._stage("evaluation", "evaluation", "run", "small", "1.0.0", *MODELS, *CONDITIONS)
         return self
 

@@ -18,7 +18,8 @@ from core.taxonomy import load_taxonomy
 from evaluation.asking import Asker
 from evaluation.models.catalogue import ModelSpec
 from warehouse.analytics import analysis
-from warehouse.facts import FACT_KINDS, FactStore
+from warehouse.fact_kinds import FACT_KINDS
+from warehouse.facts import FactStore
 from warehouse.items import Draft, create_item
 from warehouse.tables import Release, ReleaseItem, Run
 from warehouse.workspace import open_workspace

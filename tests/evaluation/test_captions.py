@@ -21,15 +21,8 @@ from evaluation.captions import CaptionOrder, NoScope, Scope, count_requests, ma
 from evaluation.models.catalogue import Price
 from evaluation.run import release_revisions
 from evaluation.solve import plan
-from warehouse.captions import (
-    Search,
-    accept_caption,
-    captions_of,
-    edit_caption,
-    find_captions,
-    reject_caption,
-    write_caption,
-)
+from warehouse.caption_search import Search, captions_of, find_captions
+from warehouse.captions import accept_caption, edit_caption, reject_caption, write_caption
 from warehouse.items import Draft, create_item, get_item, revise_item
 from warehouse.people import Role, add_user
 from warehouse.tables import (
@@ -509,5 +502,5 @@ class TestCommands:
         assert "say one of" in call("make --model keen")
         assert "unknown model 'kene'; did you mean 'keen'" in call("make zoo 1.0.0 --model kene")
         assert "ann is annotator; this needs the role reviewer or maintainer" in call("accept x --by ann")
-        assert "no caption has the id 'x'" in call("accept x --by rita")
+        assert "no caption has an id that begins with 'x'" in call("accept x --by rita")
         assert "unknown user 'rtia'" in call("reject x --by rtia")

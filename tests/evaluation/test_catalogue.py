@@ -50,16 +50,16 @@ def test_a_name_that_is_neither_offers_the_nearest(name):
         ({"provider": "gpt"}, "'provider' must be Inspect AI's provider/model, as 'google/gemini-2.5-flash'"),
         (
             {"provider": "a/b", "temperature": 1},
-            "unknown field 'temperature'; known: arguments, delivery, endpoint, family, ",
+            "unknown field 'temperature'; did you mean 'generate'",
         ),
         # The fields that a model has are none of a price's.
         (
             {"provider": "a/b", "price": {"input": 1, "output": 1, "cache": 1}},
-            r"price\.cache: Extra inputs are not perm",
+            r"price\.cache: no such field is known",
         ),
         (
             {"provider": "a/b", "panel": "perhaps"},
-            r"\[models.x\] in interplay.toml: panel: Input should be a valid bool",
+            r"\[models.x\] in interplay.toml: panel: must be true or false",
         ),
     ],
 )

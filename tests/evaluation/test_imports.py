@@ -84,7 +84,7 @@ def test_no_answer_is_zero_points_with_its_reason(zoo, answers, right):
             r"line 2: .* has nothing that 'without_video'",
         ),
         ({"item": "FIRST"}, r"line 2: there is no answer; say why with state"),
-        ({"item": "FIRST", "anser": "A"}, r"line 2: unknown field 'anser'; known: answer, condition, item, state, who"),
+        ({"item": "FIRST", "anser": "A"}, r"line 2: unknown field 'anser'; did you mean 'answer'"),
         ({"item": "SECOND", "answer": "C"}, r"line 2: .* was answered on line 1 already; tell people apart with 'who'"),
     ],
 )

@@ -424,7 +424,8 @@ def test_an_audit_of_a_public_set(house, call, tmp_path):
     file.write_text("number,question,A,B,answer\n" + "".join(f"{n},Q{n}?,x,y,A\n" for n in range(40)))
     assert "has no column for id among number" in call(f"audit {file}")
     assert call(f"audit {file} --column id", code=2) == ""
-    drawn = call(f"audit {file} --column id=number --json")
+    assert "unknown user 'mix'; did you mean 'max'?" in call(f"audit {file} --column id=number --by mix")
+    drawn = call(f"audit {file} --column id=number --by max --json")
     assert (drawn["size"], drawn["population"], drawn["subject"]) == (6, 40, "public.csv")
     shown = call(f"audit-next {file} --column id=number --by rita --json")
     assert (shown["question"], shown["choices"]) == (f"Q{shown['item']}?", ["x", "y"])

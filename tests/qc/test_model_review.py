@@ -16,7 +16,7 @@ from evaluation.models.sim.grammar import REVIEW_ASPECTS
 from qc.ground_truth import TruthClass
 from qc.model_review import CODES, Objection, Reviews, judge_reviews, read_reviews, review_prompt, review_units
 from qc.reasons import REASONS
-from warehouse.facts import FACT_KINDS
+from warehouse.fact_kinds import FACT_KINDS
 from warehouse.items import revisions_in
 from warehouse.runs import open_run
 from warehouse.tables import ItemRevision, ItemState

@@ -16,7 +16,7 @@ from qc.polling import Limit, Poller
 from qc.rounds import Panel, run_round1, run_round2
 from qc.stopping import Gate
 from warehouse.analytics import analysis
-from warehouse.facts import FACT_KINDS
+from warehouse.fact_kinds import FACT_KINDS
 from warehouse.items import revisions_in
 from warehouse.runs import open_run
 from warehouse.tables import ItemState

@@ -1,3 +1,4 @@
+import errno
 import hashlib
 import os
 import uuid
@@ -117,6 +118,69 @@ def test_the_bytes_are_on_the_disk_before_they_have_their_name(tmp_path, monkeyp
     BlobStore(str(tmp_path)).put(b"abc")
     assert len(synced) == 1
     assert ABC not in synced[0]
+
+
+def written(place: Path, data: bytes) -> Path:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(data)
+    return place
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
+@given(data=st.binary(max_size=2000))
+def test_a_file_is_stored_as_its_bytes_are(store, tmp_path, data):
+    sha256 = hashlib.sha256(data).hexdigest()
+    for _ in range(2):
+        store.put_file(written(tmp_path / "given" / "file", data), sha256)
+        assert store.get(sha256) == data
+        assert store.put(data) == sha256
+
+
+def test_a_local_store_takes_the_file_itself(tmp_path):
+    store = BlobStore(str(tmp_path / "blobs"))
+    file = written(store.incoming / "file", b"abc")
+    node = file.stat().st_ino
+    store.put_file(file, ABC)
+    (stored,) = files(tmp_path)
+    assert (stored.name, stored.stat().st_ino) == (ABC, node)
+
+
+def test_a_file_of_another_disk_is_copied(tmp_path, monkeypatch):
+    real = os.replace
+
+    def across(source: object, place: object) -> None:
+        if Path(source).name == "file":
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        real(source, place)
+
+    monkeypatch.setattr(os, "replace", across)
+    store = BlobStore(str(tmp_path / "blobs"))
+    store.put_file(written(tmp_path / "given" / "file", b"abc"), ABC)
+    assert store.get(ABC) == b"abc"
+    assert [path.name for path in files(tmp_path / "blobs")] == [ABC]
+
+
+def test_a_file_of_other_bytes_is_not_stored(store, tmp_path):
+    with pytest.raises(DamagedBlob, match=f"was to hold blob {ABC}"):
+        store.put_file(written(tmp_path / "given" / "file", b"abd"), ABC)
+    assert not store.exists(ABC)
+    assert not store.exists(hashlib.sha256(b"abd").hexdigest())
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_storing_a_file_that_is_cut_short_leaves_nothing(tmp_path, monkeypatch, step):
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    store = BlobStore(str(tmp_path / "blobs"))
+    with monkeypatch.context() as broken:
+        broken.setattr(os, step, stop)
+        with pytest.raises(KeyboardInterrupt):
+            store.put_file(written(tmp_path / "given" / "file", b"abc"), ABC)
+    assert not store.exists(ABC)
+    assert files(tmp_path / "blobs") == []
+    store.put_file(written(tmp_path / "given" / "file", b"abc"), ABC)
+    assert store.get(ABC) == b"abc"
 
 
 def test_many_may_put_the_same_bytes_at_once(tmp_path):

@@ -11,25 +11,26 @@ from sqlmodel import col, select
 from core.content import MediaRef
 from warehouse import events
 from warehouse.caption_files import BadCaptionFile, import_lines, line_of, read_lines, write_lines
+from warehouse.caption_search import (
+    Search,
+    find_captions,
+    get_material,
+    versions_of,
+)
 from warehouse.caption_texts import accepted_texts, whose
 from warehouse.captions import (
     BadLanguage,
     Proposal,
-    Search,
     StaleCaption,
-    UnknownCaption,
-    UnknownCaptionMaterial,
     UnusableText,
     accept_all,
     accept_caption,
     edit_caption,
-    find_captions,
-    get_material,
     propose_caption,
     reject_caption,
-    versions_of,
     write_caption,
 )
+from warehouse.handles import UnknownId
 from warehouse.people import NotAllowed, Role, add_user
 from warehouse.tables import Caption, CaptionKind, CaptionState, Event, Material, User
 
@@ -234,9 +235,9 @@ class TestMistakes:
 
     def test_unknown_ids(self, studio):
         for action in (accept_caption, reject_caption):
-            with pytest.raises(UnknownCaption, match="'nothing'; 'interplay caption list' shows them"):
+            with pytest.raises(UnknownId, match="'nothing'; 'interplay caption list' shows them"):
                 studio.do(action, "nothing")
-        with studio.database.reading() as session, pytest.raises(UnknownCaptionMaterial, match="interplay material"):
+        with studio.database.reading() as session, pytest.raises(UnknownId, match="interplay material"):
             get_material(session, "nothing")
         with pytest.raises(BadLanguage, match="'english' is no tag of a language"):
             studio.write("A cat.", language="english")
@@ -350,11 +351,11 @@ class TestFiles:
         good = file.read_text().replace("A dog.", "A cat.")
         mistakes = {
             "{": "line 2: Invalid JSON",
-            '{"id": "x", "text": "A", "state_": ""}': "line 2: unknown field 'state_'; known: author, based_on",
-            '{"id": "x"}': "line 2: text: Field required",
-            '{"id": "x", "text": "A"}': "line 2: no caption has the id 'x'",
+            '{"id": "x", "text": "A", "state_": ""}': "line 2: unknown field 'state_'; did you mean 'state'",
+            '{"id": "x"}': "line 2: text: is missing",
+            '{"id": "x", "text": "A"}': "line 2: no caption has an id that begins with 'x'",
             '{"text": "A", "language": "en"}': "line 2: a line without 'id' needs 'material'",
-            '{"text": "A", "language": "en", "material": "x"}': "line 2: no material has the id or sha256 'x'",
+            '{"text": "A", "language": "en", "material": "x"}': "line 2: no material has an id that begins with 'x'",
         }
         for line, told in mistakes.items():
             file.write_text(good + line)

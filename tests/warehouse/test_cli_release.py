@@ -13,12 +13,14 @@ from sqlmodel import select
 import warehouse.cli
 import warehouse.release_cli
 from interplay.cli import app as root
+from warehouse.people import get_user
 from warehouse.tables import IngestFailure, Material, MaterialState
 
 
 @pytest.fixture
-def call(world, call_command):
+def call(world, call_command, signed_on):
     """Call a command in the world's project; gives the exit code, or the mistake that is shown as one line."""
+    signed_on(world.workspace.project.root, "mara")
 
     def run(line: str, code: int = 0):
         arguments = shlex.split(line)
@@ -79,6 +81,21 @@ def test_from_accepted_items_to_two_versions(call, world, tmp_path):
     assert "discarded" in call("release discard zoo 1.1.0")
     assert len(call("release list --json")) == 1
     assert "sealed and stays" in call("release discard zoo 1.0.0")
+
+
+def test_who_acts_is_a_user_and_noted(call, world, monkeypatch):
+    world.choice_item("a", 1)
+    said = "unknown user 'mira'; did you mean 'mara'? (or add one with 'interplay user add')"
+    for command in ("build", "seal", "discard"):
+        assert call(f"release {command} zoo 1.0.0 --by mira") == said
+    call("release build zoo 1.0.0 --by mara")
+    (built,) = [one for one in call("warehouse events zoo@1.0.0 --json") if one["action"] == "build"]
+    assert built["actor"] == "mara"
+    monkeypatch.setenv("LOGNAME", "somebody")
+    assert call("release discard zoo 1.0.0").startswith("unknown user 'somebody'; known: mara (or add one")
+    with world.workspace.database.session() as session:
+        get_user(session, "mara").active = False
+    assert "no longer active" in call("release discard zoo 1.0.0 --by mara")
 
 
 def test_what_blocks_is_shown_a_line_each_with_exit_code_1(call, world):

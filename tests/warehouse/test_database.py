@@ -16,7 +16,7 @@ from sqlmodel import Session, SQLModel, select, update
 import warehouse
 from core.errors import MissingExtra
 from warehouse.database import BadDatabaseUrl, Database, DatabaseOutdated, DatabaseUnreachable
-from warehouse.tables import Assignment, Run, User
+from warehouse.tables import Assignment, DuplicateLink, Run, User
 
 
 @pytest.fixture
@@ -68,6 +68,34 @@ def test_down_to_nothing_and_up_again(empty):
     empty.upgrade()
     empty.check_version()
     assert differences(empty) == []
+
+
+def test_links_of_an_earlier_version_are_ordered_by_content(empty):
+    config = Config()
+    config.set_main_option("script_location", str(Path(warehouse.__file__).parent / "migrations"))
+    with empty.engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0003")
+        connection.commit()
+    with Session(empty.engine) as session:
+        session.add(new_run(id="r"))
+        session.commit()
+    for id_, sha256 in (("1", "b"), ("2", "a"), ("3", "c")):
+        execute(
+            empty,
+            "INSERT INTO material (id, sha256, state, version, media, modality, original_kept, tags, measures, looks, "
+            f"run_id, created_at) VALUES ('{id_}', '{sha256}', 'kept', 1, '{{}}', 'image', false, '[]', '{{}}', '{{}}', "
+            "'r', '2026-01-01 00:00:00')",
+        )
+    for first, second in ("12", "13", "23"):
+        values = f"'{first}{second}', '{first}', '{second}', 'same_bytes@1', 0, 'r'"
+        execute(
+            empty, f"INSERT INTO duplicate_link (id, first_id, second_id, method, distance, run_id) VALUES ({values})"
+        )
+    empty.upgrade()
+    with Session(empty.engine) as session:
+        found = session.exec(select(DuplicateLink.first_id, DuplicateLink.second_id)).all()
+    assert sorted(found) == [("1", "3"), ("2", "1"), ("2", "3")]
 
 
 def test_upgrading_again_is_nothing(database):

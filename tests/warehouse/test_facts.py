@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.errors import UnknownName
-from warehouse.facts import FACT_KINDS, BadFact, DamagedJournal, FactStore
+from warehouse.fact_kinds import FACT_KINDS
+from warehouse.facts import BadFact, DamagedJournal, FactStore
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from warehouse.facts import FACT_KINDS, FactStore
+from warehouse.fact_kinds import FACT_KINDS
+from warehouse.facts import FactStore
 from warehouse.ledger import settled_answers, settled_keys
 
 

@@ -92,8 +92,9 @@ SEMANTIC_METHODS = "semantic_"
 
 
 class DuplicateLink(SQLModel, table=True):
-    """Evidence that two materials show the same; groups are the connected components. `first_id` < `second_id`.
+    """Evidence that two materials show the same; groups are the connected components.
 
+    The first is the one whose `sha256` is less, whichever came first, so that a link says the same in every project.
     `evidence` tells what was aligned, as seen from the first: which part of the second it is, how it is turned, when it
     begins, how fast and how high. Links whose `method` begins with `SEMANTIC_METHODS` say less: that two materials
     belong into one split of a release.

@@ -52,8 +52,8 @@ class QuestionMapping(Frozen):
     Attributes:
         id: Field of the question's id.
         prompt: Field of its text, which may name media as `<image_1>`.
-        media: Placeholder to the field that holds the medium: a file name, base64 behind `data:`, or bytes.
-        base64: Fields of media that hold base64 without a head.
+        media: Placeholder to the field that holds the medium: a file name, base64, or bytes.
+        base64: Fields of media that hold nothing but base64: a text in them is never a file name.
         sound: Whether a film's sound belongs to its question.
         choices: Fields of the choices in order, or one field that holds a list; none for open questions.
         answer: Field of the answer; of an open question it may hold a list of all that count.
@@ -184,7 +184,7 @@ class Generic(Layout):
             held = data.get(column)
             if held is None or held == "" or isinstance(held, float):  # NaN is what tables with holes hold
                 continue
-            if isinstance(held, str) and (column in self._mapping.base64 or held.startswith("data:")):
+            if isinstance(held, str) and column in self._mapping.base64:
                 media.append(Given(name, data=from_base64(held), sound=self._mapping.sound))
             else:
                 media.append(replace(from_value(name, held), sound=self._mapping.sound))

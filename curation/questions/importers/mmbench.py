@@ -1,27 +1,30 @@
 """MMBench and other sets of its layout: a TSV with the picture in base64.
 
 The layout is that of VLMEvalKit (open-compass/VLMEvalKit, docs/en/Development.md and vlmeval/dataset/image_base.py):
-index, question, hint, A, B, C, D, answer (a letter), category, l2-category, split, and image: base64, several as a
-list, or the index of the row that holds the picture. `image_path` may name a file instead. For circular evaluation
-the file repeats each question with turned choices, its index plus a multiple of a million: those are left to our own
-rotations. The same fields as Parquet, with the picture as bytes, are lmms-lab/MMBench.
+index, question, hint, A, B, C, D, answer (a letter), category, source, l2-category, comment, split, and image: base64,
+several as a list, or the index of the row that holds the picture. `image_path` may name a file instead. For circular
+evaluation (MMBench and CCBench alone, vlmeval/dataset/utils/multiple_choice.py) a row's question is the one whose index
+is the row's modulo a million, and the file repeats it with turned choices: those are left to our own rotations. Other
+sets of the layout have whatever indexes they like, so a row counts as a copy when such a question stands before it
+that asks the same, whose choices are the same in a turned order, and whose answer is the same choice. The same fields
+as Parquet, with the picture as bytes and `nan` where a text is missing, are lmms-lab/MMBench.
 """
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from core.provenance import content_hash
 from core.question import choice_label
 from curation.questions.importers.answers import by_letter, checked_choices
 from curation.questions.importers.base import BadRecord, CopyOf, Draft, Given, Layout
 from curation.questions.importers.fields import choices_of, first_of, labels_of, needed
 from curation.questions.importers.prompts import choice_draft, task_type
-from curation.questions.media import from_base64, from_value
+from curation.questions.media import LONGEST_INDEX, from_base64, from_value, parts_of
 from evaluation.graders.choice import MOST_OPTIONS
 
-COPIES_FROM = 1_000_000
-LONGEST_INDEX = 64
-"""Characters: a shorter text in `image` is the index of another row (VLMEvalKit's own bound)."""
+COPIES_MODULO = 1_000_000
+MISSING = "nan"
 LETTERS = tuple(choice_label(place) for place in range(MOST_OPTIONS))
 DEFAULT_TASK_TYPE = "feature_recognition"
 TASK_TYPES = {
@@ -46,17 +49,27 @@ COMMON = {"ability": "l2-category"}
 
 
 class MmBench(Layout):
-    """A record for each question."""
+    """A record for each question, some turned; one object reads one file, and remembers by a hash what it asked."""
 
     endings = (".tsv", ".parquet")
     needs = ("index", "question", "A", "B")
 
+    def __init__(self) -> None:
+        self._asked: dict[str, str] = {}
+
+    def with_mapping(self, mapping: Path | None) -> "MmBench":
+        """A new one that has read nothing; see `QuestionFormat.with_mapping`."""
+        super().with_mapping(mapping)
+        return MmBench()
+
     def draft(self, where: str, data: Mapping[str, Any]) -> Draft:
         """See `QuestionFormat.draft`."""
+        data = {name: None if value == MISSING else value for name, value in data.items()}
         qid = needed(data, "index")
-        if qid.isdecimal() and len(qid) <= LONGEST_INDEX and int(qid) >= COPIES_FROM:
-            raise CopyOf(str(int(qid) % COPIES_FROM))
         choices = checked_choices(choices_of(data, LETTERS))
+        before = self._asked.setdefault(_turned_key(qid, data, choices), qid)
+        if before != qid:
+            raise CopyOf(before)
         key = by_letter(first_of(data, "answer"), choices)
         asked = "\n".join(part for part in (first_of(data, "hint"), needed(data, "question")) if part)
         typed = task_type(first_of(data, "category"), TASK_TYPES, DEFAULT_TASK_TYPE)
@@ -65,11 +78,26 @@ class MmBench(Layout):
         return choice_draft((where, qid), asked, _pictures(data), choices, key, typed, labels)
 
 
+def _turned_key(qid: str, data: Mapping[str, Any], choices: Sequence[str]) -> str:
+    """The same for a question and its copies with turned choices."""
+    number = qid
+    if qid.isdecimal() and len(qid) <= LONGEST_INDEX:
+        number = str(int(qid) % COPIES_MODULO)
+    first = min(range(len(choices)), key=lambda place: choices[place])
+    turned = [*choices[first:], *choices[:first]]
+    answer = first_of(data, "answer")
+    right = choices[place] if (place := _place(answer)) is not None and place < len(choices) else answer
+    return content_hash([number, needed(data, "question"), turned, right])
+
+
+def _place(letter: str | None) -> int | None:
+    return LETTERS.index(letter) if letter in LETTERS else None
+
+
 def _pictures(data: Mapping[str, Any]) -> list[Given]:
     image = data.get("image")
     if isinstance(image, str) and image.strip():
-        parts = re.split(r"[\s,'\"]+", image.strip().strip("[]")) if image.lstrip().startswith("[") else [image]
-        given = [_picture(f"image_{place}", one) for place, one in enumerate(filter(None, parts), start=1)]
+        given = [_picture(f"image_{place}", one) for place, one in enumerate(parts_of(image), start=1)]
     elif isinstance(image, Mapping | bytes):
         given = [from_value("image_1", image)]
     else:

@@ -219,6 +219,8 @@ def upgrade() -> None:
 
     with op.batch_alter_table("duplicate_link", schema=None) as batch_op:
         batch_op.add_column(sa.Column("evidence", sa.JSON(), nullable=False, server_default="{}"))
+    # Until now the one that came first stood first; links had no evidence that would have to be told anew.
+    op.execute(_FIRST_BY_SHA256)
 
     with op.batch_alter_table("recording", schema=None) as batch_op:
         batch_op.add_column(sa.Column("script_id", sa.String(), nullable=True))
@@ -295,6 +297,10 @@ def downgrade() -> None:
 
 
 _SCRIPT_KEY = "recording_script_id_fkey"
+_FIRST_BY_SHA256 = """
+UPDATE duplicate_link SET first_id = second_id, second_id = first_id
+WHERE (SELECT sha256 FROM material WHERE id = first_id) > (SELECT sha256 FROM material WHERE id = second_id)
+"""
 # What stood in the old column came from manifests, so from people, and under no facet.
 _FREE, _AUTHOR = "free", "people"
 
