@@ -14,7 +14,9 @@ from annotation_ui.views.formats import searched
 from annotation_ui.words import N_
 from core.content import Modality
 from core.errors import InterplayError, MissingExtra
-from curation.embedding import Embedder, ModelOutOfReach, clip_embedder, text_embedder
+from curation.embedding import Embedder, clip_embedder, text_embedder
+from curation.models import UnusableModel
+from curation.search.choices import embedders_held
 from curation.search.index import IndexBusy, SearchIndex
 from curation.search.search import Found, NoVectors, Query, facet_counts, search
 from curation.search.words import NothingToSearchFor
@@ -85,8 +87,8 @@ def find_materials(workspace: Workspace, query: MaterialQuery) -> Findings:
     """
     if (ids := _by_handle(workspace, query)) is not None:
         return Findings(ids, len(ids), 1, 1)
-    asked, embedders, unmeant = _as_asked(workspace, query)
     try:
+        asked, embedders, unmeant = _as_asked(workspace, query)
         page = max(query.page, 1)
         found = _searched(workspace, asked, embedders, page)
         page_count = max(1, -(-found.total // PAGE_SIZE))
@@ -112,9 +114,9 @@ def every_match(workspace: Workspace, query: MaterialQuery) -> list[str]:
     """
     if (ids := _by_handle(workspace, query)) is not None:
         return ids
-    asked, embedders, _ = _as_asked(workspace, query)
     found: list[str] = []
     try:
+        asked, embedders, _ = _as_asked(workspace, query)
         while batch := search(workspace, asked, embedders, _BATCH, len(found)).hits:
             found += [hit.material_id for hit in batch]
     except (NothingToSearchFor, NoVectors):
@@ -131,7 +133,10 @@ def label_counts(workspace: Workspace) -> dict[str, list[tuple[str, int]]]:
         LibraryBusy: Another process is making the index.
     """
     index = SearchIndex(workspace.project.search_folder)
-    _follow(index, workspace)
+    try:
+        index.refresh(workspace)
+    except IndexBusy:
+        raise LibraryBusy from None
     with index.reading() as connection:
         marks = tuple(connection.execute("SELECT name, value FROM mark ORDER BY name").fetchall())
     return _counted(_Library(workspace), marks)
@@ -171,7 +176,7 @@ def _as_asked(workspace: Workspace, query: MaterialQuery) -> tuple[Query, list[E
         unused=query.unused,
     )
     if query.like:
-        embedders: list[Embedder] = [_Stored(name) for name in _held(workspace)]
+        embedders: list[Embedder] = [_Stored(name) for name in sorted(embedders_held(workspace, None))]
         return replace(asked, like=_copy_of(workspace, query.like)), embedders, None
     if not (query.by_meaning and text):
         return asked, [], None
@@ -181,7 +186,7 @@ def _as_asked(workspace: Workspace, query: MaterialQuery) -> tuple[Query, list[E
 
 def _loaded(workspace: Workspace) -> tuple[list[Embedder], InterplayError | None]:
     """The models at hand whose vectors there are; where there are none, why not."""
-    held = set(_held(workspace))
+    held = embedders_held(workspace, None)
     if not held:
         return [], NoVectors("no material has a vector; run 'interplay material embed'")
     found: list[Embedder] = []
@@ -192,23 +197,9 @@ def _loaded(workspace: Workspace) -> tuple[list[Embedder], InterplayError | None
             if embedder.fingerprint in held:
                 embedder.load()
                 found.append(embedder)
-        except (ModelOutOfReach, MissingExtra) as error:
+        except (UnusableModel, MissingExtra) as error:
             unmeant = error
     return found, None if found else unmeant
-
-
-def _held(workspace: Workspace) -> list[str]:
-    index = SearchIndex(workspace.project.search_folder)
-    _follow(index, workspace)
-    with index.reading() as connection:
-        return index.embedders(connection)
-
-
-def _follow(index: SearchIndex, workspace: Workspace) -> None:
-    try:
-        index.refresh(workspace)
-    except IndexBusy:
-        raise LibraryBusy from None
 
 
 @dataclass(frozen=True)

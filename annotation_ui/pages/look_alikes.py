@@ -10,6 +10,8 @@ from core.errors import InterplayError
 from warehouse.tables import MaterialState
 
 _KEEP, _DROP = "keep", "drop"
+Seen = tuple[int, MaterialState]
+"""The version and state of a row that somebody looked at."""
 
 
 def draw(page: Page) -> None:
@@ -65,18 +67,21 @@ def _group(page: Page, group: Group, may_decide: bool) -> None:
         # The rows as this visitor saw them when they began to decide; they may have moved on since.
         seen = f"seen-{group.id}"
         now = {side.card.id: (side.version, side.card.state) for side in group.sides}
-        before: dict[str, tuple[int, MaterialState]] = st.session_state.get(seen, now)
+        before: dict[str, Seen] = st.session_state.get(seen, now)
         st.session_state[seen] = now
         with st.form(f"decide-group-{group.id}", border=False):
             with st.grid(min_column_width=230, gap="medium", key=f"sides-{group.id}"):
-                chosen = {side.card.id: _side(page, side, may_decide) for side in group.sides}
+                chosen = {
+                    side.card.id: _side(page, side, before.get(side.card.id, now[side.card.id]), may_decide)
+                    for side in group.sides
+                }
             reason = st.text_input(t("Why?"), max_chars=MOST_REASON, key=f"why-{group.id}", disabled=not may_decide)
             sent = st.form_submit_button(t("Decide"), disabled=not may_decide)
         if sent:
             _decide(page, group, chosen, before, reason)
 
 
-def _side(page: Page, side: Side, may_decide: bool) -> str | None:
+def _side(page: Page, side: Side, before: Seen, may_decide: bool) -> str | None:
     t = page.t
     with st.container(key=f"side-{side.card.id}"):
         page.draw("look_alike.html", side=side)
@@ -86,10 +91,10 @@ def _side(page: Page, side: Side, may_decide: bool) -> str | None:
             t("Decision about {letter}", letter=side.letter),
             [_KEEP, _DROP],
             format_func=lambda code: t("Keep") if code == _KEEP else t("Drop"),
-            default=_KEEP if side.card.state == MaterialState.KEPT else _DROP,
+            default=_KEEP if before[1] == MaterialState.KEPT else _DROP,
             required=True,
-            # After a decision it begins anew from what the material has become.
-            key=f"ruling-{side.card.id}-{side.version}",
+            # A choice stands for the row that was looked at: for another version it begins anew.
+            key=f"ruling-{side.card.id}-{before[0]}",
             label_visibility="collapsed",
         )
 
@@ -98,7 +103,7 @@ def _decide(
     page: Page,
     group: Group,
     chosen: dict[str, str | None],
-    before: dict[str, tuple[int, MaterialState]],
+    before: dict[str, Seen],
     reason: str,
 ) -> None:
     rulings = [

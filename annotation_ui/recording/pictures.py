@@ -53,7 +53,7 @@ class TakePictures:
         kept = self._folder / sha256[:2] / f"{sha256}.take.png"
         if kept.is_file():
             return kept.read_bytes()
-        with _drawing, as_file(self._originals.get(sha256)) as file:
+        with _drawing, as_file(self._originals.get(sha256), "the take") as file:
             samples = load_audio(file, RATE_HZ)
         made = draw_take(samples, Ends(leading_s, len(samples) / RATE_HZ - trailing_s))
         kept.parent.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 from annotation_ui import labels
 from annotation_ui.drafting.content import DraftContent, DraftStep
+from annotation_ui.views.notes import evidence_words
 from annotation_ui.words import Words
 from core.question import QuestionKind, choice_label
 
@@ -14,7 +15,7 @@ def content_pairs(content: DraftContent, t: Words) -> list[tuple[str, str]]:
         (t("Question"), content.prompt),
         *_answer(content, t),
         (t("Modalities that the question needs"), labels.modality_set(t, content.required) if content.required else ""),
-        (t("What each modality contributes"), _evidence(content)),
+        (t("What each modality contributes"), _evidence(content, t)),
         (t("Name of the item"), content.name),
     ]
     return [(name, text) for name, text in pairs if text] or [(t("Question"), t("(nothing)"))]
@@ -38,8 +39,6 @@ def _step(step: DraftStep, number: int, t: Words) -> str:
     return "\n".join(filter(None, [f"{number}. {step.ask} ({points})", " / ".join(step.accepted), step.rubric]))
 
 
-def _evidence(content: DraftContent) -> str:
-    told = {place: one.model_dump(exclude_defaults=True) for place, one in content.evidence.items()}
-    return "\n".join(
-        f"{place}: {', '.join(f'{name} {value}' for name, value in one.items())}" for place, one in told.items() if one
-    )
+def _evidence(content: DraftContent, t: Words) -> str:
+    told = {place: evidence_words(one.model_dump(exclude_defaults=True), t) for place, one in content.evidence.items()}
+    return "\n".join(f"{place}: {words}" for place, words in told.items() if words)

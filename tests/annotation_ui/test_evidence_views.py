@@ -5,8 +5,10 @@ import re
 import pytest
 
 from annotation_ui.components.question_editor import _EVIDENCE, _text
+from annotation_ui.drafting.content import DraftContent
 from annotation_ui.html import render
 from annotation_ui.media_links import MediaLinks
+from annotation_ui.views.author_words import content_pairs
 from annotation_ui.views.editor_words import TEXTS
 from annotation_ui.views.evidence import Box, Span, marked_media
 from annotation_ui.words import words_in
@@ -118,6 +120,12 @@ def test_the_marking_has_words_for_all_it_says_and_asks_nobody_else():
     assert said <= set(TEXTS)
     assert {key for key in TEXTS if key.startswith("ev_")} == said | {"ev_dropped"}
     assert "innerHTML" not in scripts and "http" not in scripts
+
+
+def test_a_version_of_a_draft_tells_them_in_words():
+    evidence = {"audio_1": {"start_s": 0.0, "end_s": 1.5}, "image_1": {"note": "the bell"}}
+    told = dict(content_pairs(DraftContent(evidence=evidence), EN))
+    assert told["What each modality contributes"] == "audio_1: from 0.0 s to 1.5 s\nimage_1: the bell"
 
 
 def text_of(app):

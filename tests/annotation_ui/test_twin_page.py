@@ -147,12 +147,12 @@ def test_the_librarys_page_is_not_that_of_the_list_behind(visit, token, item, se
     assert app.query_params["page"] == "2"
 
 
-def text_of(app):
-    return "\n".join(element.proto.body for element in app.get("html"))
-
-
 def test_the_form_of_the_maker_is_kept_over_reruns(visit, token, item):
     app = begin(visit, token)
     key = app.session_state["twin-form-bells-001"]
     app.run()
     assert app.session_state["twin-form-bells-001"] == key
+
+
+def text_of(app):
+    return "\n".join(element.proto.body for element in app.get("html"))

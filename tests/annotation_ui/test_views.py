@@ -200,6 +200,7 @@ class TestMaterials:
         with database.session() as session:
             base = row.model_dump(exclude={"id", "sha256"})
             session.execute(insert(Material), [base | {"sha256": f"{place:064x}"} for place in range(copies)])
+        self.find(studio, who, links)  # makes the index, which reads every row once
         read, statements = [], []
         event.listen(Material, "load", lambda *_: read.append(1))
         event.listen(database.engine, "before_cursor_execute", lambda *args: statements.append(args[2]))

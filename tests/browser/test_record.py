@@ -149,7 +149,8 @@ def test_from_the_microphone_to_the_library(listening, desk):
     checks = tab.locator(".ip-checks")
     expect(checks).to_contain_text("48 kHz")
     expect(checks).to_contain_text("LUFS")
-    expect(checks.locator("tr", has_text="Words read otherwise")).to_contain_text("no-model-here")
+    expect(checks.locator("tr", has_text="Words read otherwise")).to_contain_text("Not done")
+    expect(checks).to_contain_text("no-model-here")
     tab.wait_for_function("document.querySelector('.ip-take img').naturalWidth === 1440")
     assert tab.locator(".ip-take audio").evaluate("player => player.readyState >= 1 || new Promise("
                                                   "done => player.onloadedmetadata = () => done(true))")  # fmt: skip

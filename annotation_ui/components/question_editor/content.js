@@ -37,6 +37,9 @@ function differences(mine, theirs) {
 function merged(mine, theirs, takenFromTheirs) {
   const result = clone(mine);
   for (const group of takenFromTheirs) for (const field of GROUPS[group]) result[field] = clone(theirs[field]);
+  // What is marked holds for the material that its own version has there.
+  const marked = takenFromTheirs.includes("evidence") ? theirs : mine;
+  result.evidence = Object.fromEntries(Object.entries(result.evidence).filter(([place]) => result.media[place] === marked.media[place]));
   return result;
 }
 
@@ -54,9 +57,9 @@ function stepText(step, place) {
   return [`${place + 1}. ${step.ask} [${step.points ?? "–"}]`, answerText(step), step.rubric].filter(Boolean).join("\n");
 }
 
-function evidenceText(evidence) {
+function evidenceText(evidence, words) {
   return Object.entries(evidence).map(([place, told]) => {
-    const facts = Object.entries(told).map(([name, value]) => `${name} ${value}`);
+    const facts = Object.entries(told).map(([name, value]) => (name === "note" ? value : `${words[`ev_${name}`]} ${value}`));
     return `<${place}> ${facts.join(", ")}`;
   });
 }
@@ -75,7 +78,7 @@ function asText(group, content, data) {
     case "steps": return content.steps.map(stepText).join("\n\n");
     case "required": return content.required.map((code) => labels(data.modalities, code)).join(", ");
     case "asked_in": return labels(data.modalities, content.asked_in);
-    case "evidence": return evidenceText(content.evidence).join("\n");
+    case "evidence": return evidenceText(content.evidence, data.words).join("\n");
     default: return String(content[group]);
   }
 }
