@@ -35,7 +35,7 @@ def draw_search(page: Page, offered: Facets) -> MaterialQuery:
     chosen_licence = _choose(page, licence, t("Licence"), offered.licences, "licence")
     chosen_tag = _choose(page, tag, t("Tag"), offered.tags, "tag")
     with st.container(horizontal=True, key="search-more", vertical_alignment="center"):
-        by_meaning = page.switch(st, t("Search by meaning"), "by-meaning")
+        by_meaning = page.switch(st, t("By meaning"), "by-meaning")
         unused = page.switch(st, t("Not used yet"), "unused")
         more = st.popover(t("More filters"), icon=":material/tune:")
     spoken = _choose(page, more, t("Language of speech"), offered.languages, "spoken")

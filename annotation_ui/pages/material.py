@@ -42,7 +42,8 @@ def draw(page: Page) -> None:
         page.draw("material_facts.html", detail=detail)
         _decide(page, detail)
         if detail.card.media_url and st.button(t("More like this"), key="more-like", icon=":material/image_search:"):
-            page.open("materials", like=detail.card.id)
+            # What the list was narrowed to before would hide what is alike.
+            st.switch_page(page.others["materials"], query_params={"like": detail.card.id})
         draw_tags(page, detail, names)
         if detail.uses:
             page.section(t("Used by items"))

@@ -48,7 +48,8 @@ def draw(page: Page) -> None:
         draw_clearing(page, query)
         page.go("look_alikes", t("Compare look-alikes"))
     if not found.cards:
-        page.notice(t("No material fits this choice. Take a filter away."))
+        if found.unmeant is None:
+            page.notice(t("No material fits this choice. Take a filter away."))
         return
     with st.grid(min_column_width=165, gap="medium", key="material-grid"):
         for card in found.cards:

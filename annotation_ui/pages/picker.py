@@ -64,7 +64,7 @@ def _query(page: Page, offered: Facets, modality: Modality | None) -> tuple[Mate
         chosen = page.choose(left, t("Modality"), modalities, "library-modality")
     chosen_tag = page.choose(right if modality is None else left, t("Tag"), counted(page, offered.tags), "library-tag")
     with st.container(horizontal=True, key="library-more"):
-        by_meaning = page.switch(st, t("Search by meaning"), "library-by-meaning")
+        by_meaning = page.switch(st, t("By meaning"), "library-by-meaning")
         unused = page.switch(st, t("Not used yet"), "library-unused")
     query = MaterialQuery(
         modality=Modality(chosen) if chosen else None,
