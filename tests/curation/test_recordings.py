@@ -201,7 +201,7 @@ def test_scripts_come_from_both_kinds_of_files_and_twice_is_once(workspace, cloc
         ("s.csv", 'name,text,language\n"a,b,en\n', "not readable as CSV"),
         ("s.jsonl", '{"name": "a"\n', "line 1: not readable as JSON"),
         ("s.jsonl", "[1]\n", "line 1"),
-        ("s.jsonl", b"\xff\xfe", "not UTF-8"),
+        ("s.jsonl", "台词".encode("gbk"), "not UTF-8"),
         ("s.txt", "a", "rename or convert"),
         ("none/s.csv", None, "cannot be read"),
     ],

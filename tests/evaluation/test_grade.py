@@ -140,7 +140,7 @@ def test_one_key_that_names_no_grader_stops_no_other(questions, respond, grade, 
     with caplog.at_level(logging.WARNING, "interplay"):
         counts, rows = grade(asked)
     assert (counts, set(rows)) == ((1, 1, 0), {"2"})
-    assert "1 questions are not graded: unknown graders 'numbr'; did you mean 'number'" in caplog.text
+    assert "1 questions are not graded: unknown grader 'numbr'; did you mean 'number'" in caplog.text
 
 
 def test_a_step_that_names_no_grader_leaves_its_answers_not_graded(questions, respond, grade, monkeypatch):
@@ -154,7 +154,7 @@ def test_a_step_that_names_no_grader_leaves_its_answers_not_graded(questions, re
     counts, rows = grade(asked)
     assert counts == (1, 1, 0)
     assert rows["1"]["points"] is None
-    assert "unknown graders 'numbr'" in rows["1"]["reason"]
+    assert "unknown grader 'numbr'" in rows["1"]["reason"]
     monkeypatch.setitem(GRADERS._entries, "numbr", replace(GRADERS["number"], name="numbr"))
     assert grade(asked, "installed since")[0] == (1, 0, 1)
 

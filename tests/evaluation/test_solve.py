@@ -335,7 +335,7 @@ class TestModelsThatCannotBeUsed:
         ("generate", "said"),
         [
             ({"temprature": 1}, "generate: Unknown .*temprature"),
-            ({"temperature": "hot"}, "generate: temperature: Input"),
+            ({"temperature": "hot"}, "generate: temperature: must be a number"),
         ],
     )
     def test_generation_settings_that_are_none(self, items, scripted, asker, generate, said):

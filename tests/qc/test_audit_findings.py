@@ -391,7 +391,7 @@ def test_the_sheet_of_something_else_is_not_read_to_its_end(house, sample, sheet
 def test_a_sheet_that_is_none_is_told(house, sample, tmp_path, sheet):
     rows = rows_of(sheet)
     rows[0] |= {"answer_right": "yes", "needs_all": "yes"}
-    with pytest.raises(BadSheet, match=r"not in UTF-8 .* save it as 'CSV UTF-8'"):
+    with pytest.raises(BadSheet, match=r"not in UTF-8 .* as the file type 'CSV UTF-8'"):
         take_sheet(house, sample, fill(sheet, rows, "gb18030"))
     (tmp_path / "other.csv").write_text("id,needs_all\n")
     with pytest.raises(BadSheet, match="line 1: there is no column answer_right, solvable_without, comment"):
