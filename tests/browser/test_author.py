@@ -80,8 +80,8 @@ def choose_type(page, typed):
 def use(page, title):
     """Take a material from the library beside the editor."""
     settle(page)
-    page.get_by_label("Search").fill(title)
-    page.get_by_label("Search").press("Enter")
+    page.get_by_label("Search", exact=True).fill(title)
+    page.get_by_label("Search", exact=True).press("Enter")
     expect(page.locator("[class*=st-key-use-]")).to_have_count(1)
     expect(page.locator("[class*=st-key-use-]")).to_contain_text(title)
     settle(page)
