@@ -278,6 +278,7 @@ def test_a_reviewer_decides_and_the_speaker_reads_why(visit, token, record, data
     assert "A word is missing. &lt;script&gt;" in text and "Refused" in text and "Accepted" in text
 
 
+@pytest.mark.models  # word errors are counted by a package of the extra 'speech'
 def test_what_a_model_heard_stands_beside_the_script(visit, token, record, ears):
     ears["ears"] = Ears(Transcribes("model@1", lambda samples, language: "The ferry leaves from pier two"))
     take = record(1)

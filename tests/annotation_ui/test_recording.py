@@ -354,6 +354,7 @@ def test_a_withdrawal_is_told_beforehand_and_deletes_the_sound(
 # Models.
 
 
+@pytest.mark.models  # word errors are counted by a package of the extra 'speech'
 def test_a_model_listens_behind_the_page(studio, database, monkeypatch, speak, record, annotator):
     ears = Ears(Transcribes("model@1", lambda samples, language: "The ferry leaves from pier two"))
     monkeypatch.setattr("annotation_ui.recording.listening.project_ears", lambda settings: ears)

@@ -164,8 +164,8 @@ def test_a_secret_of_the_environment_joins_the_table_of_the_file_and_is_never_sh
     [
         (OIDC.replace('studio_url = "https://studio.example.org/"', ""), "needs studio_url"),
         (OIDC.replace("https://id", "http://id"), "oidc.issuer: give an https URL"),
-        (OIDC + 'new_people = "welcome"', "oidc.new_people: Input should be 'refuse' or 'waiting'"),
-        (OIDC + "client_sceret = 'x'", "oidc.client_sceret: Extra inputs are not permitted"),
+        (OIDC + 'new_people = "welcome"', "oidc.new_people: must be 'refuse' or 'waiting'"),
+        (OIDC + "client_sceret = 'x'", "oidc.client_sceret: no such field"),
         ('studio_url = "studio.example.org"', "studio_url: give scheme and host"),
         ('studio_url = "https://x.org/below"', "studio_url: give scheme and host"),
     ],
