@@ -35,7 +35,9 @@ def test_words_are_found_heard_and_tagged(page, studio):
     words.press("Enter")
     expect(page.get_by_text("1 material", exact=True)).to_be_visible()
     expect(page.locator(".ip-card-snippet")).to_contain_text("然后停了")
-    page.locator("[class*=st-key-card-] button").click()
+    card = page.locator("[class*=st-key-card-] button")
+    expect(card).to_have_count(1)  # cards of before stay until the page is drawn to its end
+    card.click()
 
     page.get_by_role("button", name=re.compile("然后停了")).click()
     player = page.locator(".st-key-material-player audio")

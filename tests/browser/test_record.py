@@ -1,5 +1,6 @@
 """The recording desk in a real browser, whose microphone plays a file: a take is told as saved when it is on disk."""
 
+import re
 import hashlib
 import importlib.util
 import shutil
@@ -150,7 +151,8 @@ def test_from_the_microphone_to_the_library(listening, desk):
     expect(checks).to_contain_text("48 kHz")
     expect(checks).to_contain_text("LUFS")
     expect(checks.locator("tr", has_text="Words read otherwise")).to_contain_text("Not done")
-    expect(checks).to_contain_text("no-model-here")
+    # Why it was not done: there is no model, or nothing installed that could read one.
+    expect(checks).to_contain_text(re.compile("no-model-here|interplay\\[speech\\]"))
     tab.wait_for_function("document.querySelector('.ip-take img').naturalWidth === 1440")
     assert tab.locator(".ip-take audio").evaluate("player => player.readyState >= 1 || new Promise("
                                                   "done => player.onloadedmetadata = () => done(true))")  # fmt: skip
