@@ -1,8 +1,8 @@
 """The recording desk in a real browser, whose microphone plays a file: a take is told as saved when it is on disk."""
 
-import re
 import hashlib
 import importlib.util
+import re
 import shutil
 import wave
 from io import BytesIO
