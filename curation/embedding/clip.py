@@ -101,7 +101,7 @@ class ClipEmbedder:
     def _loaded(self) -> _Loaded:
         source = self._source
         if source.from_hub:
-            check_reach(self._name, SETTING)
+            self._check_reach()
         import open_clip
         import torch
 
@@ -116,6 +116,16 @@ class ClipEmbedder:
             return _Loaded(model.eval(), prepare, open_clip.get_tokenizer(source.model), device)
 
         return load_model(make, self._name, SETTING, source.from_hub or _needs_hub(open_clip, source.model))
+
+    def _check_reach(self) -> None:
+        """Look for the weights before open_clip is imported, which takes seconds; a misspelt name has a nearer mend."""
+        try:
+            check_reach(self._name, SETTING)
+        except UnusableModel:
+            import open_clip
+
+            _check(open_clip, self._source, self._name)
+            raise
 
 
 def _source_of(name: str, root: Path) -> _Source:
