@@ -21,7 +21,7 @@ test-models: $(VENV)/models.installed
 	$(BIN)/pytest -m models
 
 browser-test: $(VENV)/dev.installed
-	$(BIN)/pytest -m browser
+	$(BIN)/pytest -n auto --dist loadfile -m browser
 
 check: $(VENV)/dev.installed
 	$(BIN)/ruff format --check .
