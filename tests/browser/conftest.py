@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -95,6 +96,13 @@ def running_studio(tmp_path):
 
 
 @pytest.fixture
-def studio(running_studio):
+def port():
+    """One that the system gives to nobody else soon: a studio that is started again must find it free."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
+@pytest.fixture
+def studio(running_studio, port):
     """A studio on the sample project of the studio's own tests."""
-    return running_studio()
+    return running_studio("--port", str(port))

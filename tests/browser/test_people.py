@@ -1,7 +1,6 @@
 """People in a real browser: added, let in by their link, out at once; and the way through a sign-in service."""
 
 import importlib.util
-import socket
 from pathlib import Path
 
 import pytest
@@ -123,11 +122,9 @@ def test_a_new_password_ends_the_sockets_of_other_browsers(studio, visitor):
 
 
 @pytest.fixture
-def served(tmp_path, running_studio):
+def served(running_studio, port):
     """A studio that knows a sign-in service, and the service."""
     module = _provider_module()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     with module.running() as provider:
         lines = (
             f'studio_url = "http://127.0.0.1:{port}"\n[oidc]\nissuer = "{provider.issuer}"\nlabel = "Uni"\n'
