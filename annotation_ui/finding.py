@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NoReturn
 
 from sqlmodel import col, select
 
@@ -142,7 +141,7 @@ def label_counts(workspace: Workspace) -> dict[str, list[tuple[str, int]]]:
     return _counted(_Library(workspace), marks)
 
 
-def _searched(workspace: Workspace, asked: Query, embedders: Sequence[Embedder], page: int) -> Found:
+def _searched(workspace: Workspace, asked: Query, embedders: Sequence[Embedder | str], page: int) -> Found:
     return search(workspace, asked, embedders, PAGE_SIZE, (page - 1) * PAGE_SIZE)
 
 
@@ -159,7 +158,9 @@ def _by_handle(workspace: Workspace, query: MaterialQuery) -> list[str] | None:
     return list(found) or None
 
 
-def _as_asked(workspace: Workspace, query: MaterialQuery) -> tuple[Query, list[Embedder], InterplayError | None]:
+def _as_asked(
+    workspace: Workspace, query: MaterialQuery
+) -> tuple[Query, Sequence[Embedder | str], InterplayError | None]:
     shortest_s, longest_s = LENGTHS.get(query.length or "", (None, None))
     text = searched(query.text)
     asked = Query(
@@ -176,8 +177,8 @@ def _as_asked(workspace: Workspace, query: MaterialQuery) -> tuple[Query, list[E
         unused=query.unused,
     )
     if query.like:
-        embedders: list[Embedder] = [_Stored(name) for name in sorted(embedders_held(workspace, None))]
-        return replace(asked, like=_copy_of(workspace, query.like)), embedders, None
+        like = _copy_of(workspace, query.like)
+        return replace(asked, like=like), sorted(embedders_held(workspace, None)), None
     if not (query.by_meaning and text):
         return asked, [], None
     loaded, unmeant = _loaded(workspace)
@@ -224,23 +225,3 @@ def _copy_of(workspace: Workspace, material_id: str) -> str:
     with workspace.database.reading() as session:
         row = session.get(Material, material_id)
         return row.media_ref.sha256 if row is not None else material_id
-
-
-class _Stored:
-    """An embedder by its vectors alone: an example that has one is compared without the model."""
-
-    logit_scale = None
-
-    def __init__(self, fingerprint: str) -> None:
-        self.fingerprint = fingerprint
-
-    def load(self) -> None:
-        """There is nothing to load."""
-
-    def embed_images(self, images: object) -> NoReturn:
-        """Not asked for."""
-        raise NotImplementedError
-
-    def embed_texts(self, texts: object) -> NoReturn:
-        """Not asked for."""
-        raise NotImplementedError

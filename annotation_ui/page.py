@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import streamlit as st
+from sqlmodel import Session
 
 from annotation_ui.html import render
 from annotation_ui.media_links import MediaLinks
@@ -139,6 +140,16 @@ class Page:
                     icon=":material/download:",
                     on_click="ignore",
                 )
+
+    def stores(self, write: Callable[[Session], object]) -> bool:
+        """Write in one transaction, in which nothing may be drawn; a mistake is told here. Whether it was written."""
+        try:
+            with self.studio.workspace.database.session() as session:
+                write(session)
+        except InterplayError as error:
+            self.problem(error)
+            return False
+        return True
 
     def problem(self, error: InterplayError) -> None:
         """A mistake in the reader's language, where there are words for it."""

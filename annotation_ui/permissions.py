@@ -23,10 +23,7 @@ class Permission(StrEnum):
     REVIEW = "review"
     SEE_RESULTS = "see_results"
     SEE_EVERY_KEY = "see_every_key"
-    SEE_QUALITY = "see_quality"
-    RELEASE = "release"
     MANAGE_PEOPLE = "manage_people"
-    TAKE_EXAM = "take_exam"
 
 
 _WORKING = frozenset({Permission.SEE_LIBRARY, Permission.CURATE, Permission.SEE_ITEMS, Permission.SEE_RESULTS})
@@ -35,8 +32,8 @@ _WORKING = frozenset({Permission.SEE_LIBRARY, Permission.CURATE, Permission.SEE_
 GRANTS: dict[Role, frozenset[Permission]] = {
     Role.ANNOTATOR: _WORKING | {Permission.AUTHOR, Permission.RECORD},
     Role.REVIEWER: _WORKING | {Permission.REVIEW},
-    Role.MAINTAINER: frozenset(Permission) - {Permission.TAKE_EXAM},
-    Role.PARTICIPANT: frozenset({Permission.TAKE_EXAM}),
+    Role.MAINTAINER: frozenset(Permission),
+    Role.PARTICIPANT: frozenset(),
 }
 
 

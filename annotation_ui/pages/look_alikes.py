@@ -6,7 +6,6 @@ from annotation_ui.library import MOST_REASON, Ruling, decide_together
 from annotation_ui.page import Page
 from annotation_ui.tag_words import known_names
 from annotation_ui.views.look_alikes import Group, LookAlikes, Side, look_alikes
-from core.errors import InterplayError
 from warehouse.tables import MaterialState
 
 _KEEP, _DROP = "keep", "drop"
@@ -111,11 +110,7 @@ def _decide(
         for material_id, choice in chosen.items()
         if choice and material_id in before and (choice == _KEEP) != (before[material_id][1] == MaterialState.KEPT)
     ]
-    try:
-        with page.studio.workspace.database.session() as session:
-            decide_together(session, page.who, rulings, reason, page.studio.clock)
-    except InterplayError as error:
-        page.problem(error)
+    if not page.stores(lambda session: decide_together(session, page.who, rulings, reason, page.studio.clock)):
         return
     del st.session_state[f"seen-{group.id}"]
     st.rerun()

@@ -11,7 +11,6 @@ from annotation_ui.pages.material_tags import draw_tags
 from annotation_ui.tag_words import known_names
 from annotation_ui.views.material import MaterialDetail, material_detail
 from annotation_ui.views.materials import Card
-from core.errors import InterplayError
 from curation.materials import UnknownMaterial
 from warehouse.tables import MaterialState
 
@@ -81,11 +80,8 @@ def _decide(page: Page, detail: MaterialDetail) -> None:
         sent = st.form_submit_button(t("Drop") if kept else t("Keep"))
     if not sent:
         return
-    try:
-        with page.studio.workspace.database.session() as session:
-            decide_material(session, page.who, detail.card.id, expected_version, not kept, reason, page.studio.clock)
-    except InterplayError as error:
-        page.problem(error)
+    ruling = detail.card.id, expected_version, not kept, reason
+    if not page.stores(lambda session: decide_material(session, page.who, *ruling, page.studio.clock)):
         return
     del st.session_state[seen]
     st.rerun()

@@ -6,15 +6,14 @@ from annotation_ui import labels
 from annotation_ui.components.recorder import Desk, recorder
 from annotation_ui.page import Page
 from annotation_ui.pages import record_speaker
-from annotation_ui.pages.take import draw_take
+from annotation_ui.pages.take import draw_take, hand_in_or_not
 from annotation_ui.permissions import Permission
 from annotation_ui.recording.routes import RECORDINGS_PATH
 from annotation_ui.recording.speakers import Speaker, latest_text, speakers
-from annotation_ui.recording.takes import MOST_TAKE_S, UnknownTake, hand_in, set_aside
+from annotation_ui.recording.takes import MOST_TAKE_S, UnknownTake
 from annotation_ui.views import record as view
 from annotation_ui.views.takes import TakeDetail, TakeState, take_detail
 from annotation_ui.words import N_
-from core.errors import InterplayError
 from warehouse.tables import Script
 
 _SIZES = {"s1": N_("Small"), "s2": N_("Medium"), "s3": N_("Large"), "s4": N_("Very large")}
@@ -164,17 +163,9 @@ def _last_take(page: Page, script: Script) -> None:
 
 def _keep_or_redo(page: Page, detail: TakeDetail) -> None:
     t = page.t
-    with st.container(horizontal=True, vertical_alignment="center"):
-        kept = st.button(t("Hand it in"), type="primary", key="hand-in")
-        again = st.button(t("Do it again"), key="redo")
-        page.draw("count.html", text=t("Listen first. What you hand in goes to somebody who decides on it."))
-    if not (kept or again):
-        return
-    try:
-        with page.studio.workspace.database.session() as session:
-            (hand_in if kept else set_aside)(session, page.who, detail.row.id, page.studio.clock)
-    except InterplayError as error:
-        page.problem(error)
+    hint = t("Listen first. What you hand in goes to somebody who decides on it.")
+    kept = hand_in_or_not(page, detail, t("Do it again"), hint)
+    if kept is None:
         return
     st.session_state[_SAID] = (
         t("Handed in. You find it under “My takes”, with what becomes of it.")

@@ -76,11 +76,7 @@ def write_words_form(page: Page) -> None:
         sent = st.form_submit_button(t("Store the consent"), type="primary", key="words-store")
     if not sent:
         return
-    try:
-        with page.studio.workspace.database.session() as session:
-            write_words(session, page.who, version, texts, licence, page.studio.clock)
-    except InterplayError as error:
-        page.problem(error)
+    if not page.stores(lambda session: write_words(session, page.who, version, texts, licence, page.studio.clock)):
         return
     st.rerun()
 
@@ -188,11 +184,7 @@ def _ask_consent(page: Page, chosen: Speaker, text: ConsentText) -> None:
     signature = Signature(
         chosen.contributor.id, text.version, seen, [one for one, ticked in ticks.items() if ticked], typed, t.language
     )
-    try:
-        with page.studio.workspace.database.session() as session:
-            sign(session, page.who, key, signature, page.studio.clock)
-    except InterplayError as error:
-        page.problem(error)
+    if not page.stores(lambda session: sign(session, page.who, key, signature, page.studio.clock)):
         return
     st.session_state.pop(slot, None)
     st.session_state.pop(_SIGNING, None)

@@ -76,19 +76,21 @@ def _wait(page: Page, listener: Listener, take_id: str) -> None:
 
 
 def _hand_in(page: Page, detail: TakeDetail) -> None:
-    t = page.t
-    with st.container(horizontal=True):
-        kept = st.button(t("Hand it in"), type="primary", key="hand-in")
-        away = st.button(t("Set it aside"), key="redo")
-    if not (kept or away):
-        return
-    try:
-        with page.studio.workspace.database.session() as session:
-            (hand_in if kept else set_aside)(session, page.who, detail.row.id, page.studio.clock)
-    except InterplayError as error:
-        page.problem(error)
-        return
-    st.rerun()
+    if hand_in_or_not(page, detail, page.t("Set it aside")) is not None:
+        st.rerun()
+
+
+def hand_in_or_not(page: Page, detail: TakeDetail, away: str, hint: str = "") -> bool | None:
+    """Two buttons under a take of one's own: whether it was handed in or set aside now, None while it was neither."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        kept = st.button(page.t("Hand it in"), type="primary", key="hand-in")
+        again = st.button(away, key="redo")
+        if hint:
+            page.draw("count.html", text=hint)
+    if not (kept or again):
+        return None
+    become = hand_in if kept else set_aside
+    return kept if page.stores(lambda session: become(session, page.who, detail.row.id, page.studio.clock)) else None
 
 
 def _decide(page: Page, detail: TakeDetail) -> None:

@@ -104,11 +104,7 @@ def _version(page: Page, found: Writing, version: VersionLine) -> None:
 
 
 def _discard(page: Page, found: Writing) -> None:
-    try:
-        with page.studio.workspace.database.session() as session:
-            discard_draft(session, page.who, found.id, found.version, page.studio.clock)
-    except InterplayError as error:
-        page.problem(error)
+    if not page.stores(lambda session: discard_draft(session, page.who, found.id, found.version, page.studio.clock)):
         return
     st.rerun()
 

@@ -99,7 +99,7 @@ class Found:
 def search(
     workspace: Workspace,
     query: Query,
-    embedders: Sequence[Embedder] = (),
+    embedders: Sequence[Embedder | str] = (),
     limit: int = 20,
     offset: int = 0,
 ) -> Found:
@@ -111,7 +111,8 @@ def search(
     Args:
         workspace: The opened project.
         query: What to look for.
-        embedders: Whose vectors meaning and examples are compared with; models are loaded only for these.
+        embedders: Whose vectors meaning and examples are compared with; models are loaded only for these. A fingerprint
+            alone names vectors that only `like` is compared with, for which no model is needed.
         limit: How many hits.
         offset: How many to leave out before them.
 
@@ -161,9 +162,14 @@ class _Search:
     """One search in one moment of the index."""
 
     def __init__(
-        self, index: SearchIndex, connection: sqlite3.Connection, query: Query, embedders: Sequence[Embedder]
+        self, index: SearchIndex, connection: sqlite3.Connection, query: Query, embedders: Sequence[Embedder | str]
     ) -> None:
-        self._index, self._connection, self._query, self._embedders = index, connection, query, embedders
+        self._index, self._connection, self._query = index, connection, query
+        # By fingerprint; None where there is no more than that.
+        self._embedders: dict[str, Embedder | None] = {
+            **{one: None for one in embedders if isinstance(one, str)},
+            **{one.fingerprint: one for one in embedders if not isinstance(one, str)},
+        }
         self._where, self._values = _conditions(query)
 
     def run(self, limit: int, offset: int) -> Found:
@@ -212,34 +218,36 @@ class _Search:
     def _by_vectors(self) -> dict[str, tuple[Ids, npt.NDArray[np.float64]]]:
         allowed = _ints(self._ids("", []))
         rankings: dict[str, tuple[Ids, npt.NDArray[np.float64]]] = {}
-        for embedder in self._embedders:
-            space = self._index.space(self._connection, embedder.fingerprint)
-            asked = None if space is None else self._asked(embedder, space.vectors)
+        for fingerprint, embedder in self._embedders.items():
+            space = self._index.space(self._connection, fingerprint)
+            asked = None if space is None else self._asked(fingerprint, embedder, space.vectors)
             if space is None or asked is None:
                 continue
             held = np.flatnonzero(np.isin(space.docs, allowed))
             scores = (space.vectors[held] if len(held) < len(space.docs) else space.vectors) @ asked
             order = np.argsort(-scores, kind="stable")
-            rankings[embedder.fingerprint] = space.docs[held][order], scores[order].astype(np.float64)
+            rankings[fingerprint] = space.docs[held][order], scores[order].astype(np.float64)
         if not rankings:
             known = ", ".join(self._index.embedders(self._connection)) or "none"
             raise NoVectors(
-                f"no material has a vector of {', '.join(one.fingerprint for one in self._embedders) or 'any model'} "
+                f"no material has a vector of {', '.join(self._embedders) or 'any model'} "
                 f"to compare with (there are vectors of: {known}); run 'interplay material embed'"
             )
         return rankings
 
-    def _asked(self, embedder: Embedder, vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32] | None:
+    def _asked(
+        self, fingerprint: str, embedder: Embedder | None, vectors: npt.NDArray[np.float32]
+    ) -> npt.NDArray[np.float32] | None:
         """The mean direction of all that is asked for; None where this embedder can say nothing of it."""
         query = self._query
         found = []
-        if query.meaning:
+        if query.meaning and embedder is not None:
             found.append(embedder.embed_texts([query.meaning])[0])
-        if query.picture is not None and embedder.logit_scale is not None:
+        if query.picture is not None and embedder is not None and embedder.logit_scale is not None:
             found.append(embedder.embed_images([query.picture])[0])
         if query.like:
             sql = "SELECT row_number FROM vector WHERE embedder = ? AND subject = ?"
-            row = self._connection.execute(sql, [embedder.fingerprint, query.like]).fetchone()
+            row = self._connection.execute(sql, [fingerprint, query.like]).fetchone()
             if row is not None:
                 found.append(vectors[row[0]])
         return np.mean(found, axis=0) if found else None

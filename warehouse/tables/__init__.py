@@ -3,7 +3,6 @@
 from warehouse.tables.audit import AuditAnswer, AuditFinding, AuditItem, AuditSample, Certificate
 from warehouse.tables.authoring import DraftVersion, HandledForm, ItemDraft
 from warehouse.tables.caption import Caption, CaptionKind, CaptionState
-from warehouse.tables.exam import Exam, ExamAnswer, ExamSitting
 from warehouse.tables.item import Decision, Item, ItemRevision, ItemState, RevisionMedia, Verdict
 from warehouse.tables.material import (
     SEMANTIC_METHODS,
@@ -51,9 +50,6 @@ __all__ = [
     "DraftVersion",
     "DuplicateLink",
     "Event",
-    "Exam",
-    "ExamAnswer",
-    "ExamSitting",
     "GoldItem",
     "HandledForm",
     "IngestFailure",

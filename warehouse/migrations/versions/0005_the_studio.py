@@ -29,23 +29,6 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_handled_form_user_id"), ["user_id"], unique=False)
 
     op.create_table(
-        "exam",
-        sa.Column("id", sa.String(length=36), nullable=False),
-        sa.Column("name", sa.String(length=64), nullable=False),
-        sa.Column("release_id", sa.String(), nullable=False),
-        sa.Column("seed", sa.Integer(), nullable=False),
-        sa.Column("sample", sa.JSON(), nullable=False),
-        sa.Column("is_open", sa.Boolean(), nullable=False),
-        sa.Column("created_by", sa.String(length=64), nullable=False),
-        sa.Column("created_at", warehouse.tables.base.UtcDateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["release_id"],
-            ["release.id"],
-        ),
-        sa.PrimaryKeyConstraint("id"),
-        sa.UniqueConstraint("name"),
-    )
-    op.create_table(
         "item_draft",
         sa.Column("id", sa.String(length=36), nullable=False),
         sa.Column("author", sa.String(), nullable=False),
@@ -115,50 +98,6 @@ def upgrade() -> None:
     with op.batch_alter_table("draft_version", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_draft_version_draft_id"), ["draft_id"], unique=False)
 
-    op.create_table(
-        "exam_sitting",
-        sa.Column("id", sa.String(length=36), nullable=False),
-        sa.Column("exam_id", sa.String(), nullable=False),
-        sa.Column("user_id", sa.String(), nullable=False),
-        sa.Column("pseudonym", sa.String(length=32), nullable=False),
-        sa.Column("order", sa.JSON(), nullable=False),
-        sa.Column("started_at", warehouse.tables.base.UtcDateTime(timezone=True), nullable=False),
-        sa.Column("finished_at", warehouse.tables.base.UtcDateTime(timezone=True), nullable=True),
-        sa.Column("stored_at", warehouse.tables.base.UtcDateTime(timezone=True), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["exam_id"],
-            ["exam.id"],
-        ),
-        sa.ForeignKeyConstraint(
-            ["user_id"],
-            ["user.id"],
-        ),
-        sa.PrimaryKeyConstraint("id"),
-        sa.UniqueConstraint("exam_id", "user_id"),
-    )
-    with op.batch_alter_table("exam_sitting", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_exam_sitting_exam_id"), ["exam_id"], unique=False)
-        batch_op.create_index(batch_op.f("ix_exam_sitting_user_id"), ["user_id"], unique=False)
-
-    op.create_table(
-        "exam_answer",
-        sa.Column("id", sa.String(length=36), nullable=False),
-        sa.Column("sitting_id", sa.String(), nullable=False),
-        sa.Column("place", sa.Integer(), nullable=False),
-        sa.Column("answer", sa.String(), nullable=True),
-        sa.Column("confidence", sa.Integer(), nullable=True),
-        sa.Column("shown_at", warehouse.tables.base.UtcDateTime(timezone=True), nullable=False),
-        sa.Column("answered_at", warehouse.tables.base.UtcDateTime(timezone=True), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["sitting_id"],
-            ["exam_sitting.id"],
-        ),
-        sa.PrimaryKeyConstraint("id"),
-        sa.UniqueConstraint("sitting_id", "place"),
-    )
-    with op.batch_alter_table("exam_answer", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_exam_answer_sitting_id"), ["sitting_id"], unique=False)
-
     with op.batch_alter_table("user", schema=None) as batch_op:
         batch_op.add_column(sa.Column("external_id", sa.String(length=512), nullable=True))
         batch_op.create_index(batch_op.f("ix_user_external_id"), ["external_id"], unique=True)
@@ -169,15 +108,6 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f("ix_user_external_id"))
         batch_op.drop_column("external_id")
 
-    with op.batch_alter_table("exam_answer", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_exam_answer_sitting_id"))
-
-    op.drop_table("exam_answer")
-    with op.batch_alter_table("exam_sitting", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_exam_sitting_user_id"))
-        batch_op.drop_index(batch_op.f("ix_exam_sitting_exam_id"))
-
-    op.drop_table("exam_sitting")
     with op.batch_alter_table("draft_version", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_draft_version_draft_id"))
 
@@ -189,7 +119,6 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f("ix_item_draft_author"))
 
     op.drop_table("item_draft")
-    op.drop_table("exam")
     with op.batch_alter_table("handled_form", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_handled_form_user_id"))
 
