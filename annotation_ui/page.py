@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 from sqlmodel import Session
 
+from annotation_ui.background import Job
 from annotation_ui.html import render
 from annotation_ui.media_links import MediaLinks
 from annotation_ui.permissions import Principal
@@ -21,6 +22,7 @@ from warehouse.spreadsheets import Cell, as_csv, as_xlsx
 # What a page of one thing is about; all else in the address narrows a list, and waits there for the way back.
 OWN_QUERY = frozenset({"id", "name", "revision", "draft"})
 _PAGE = "page"
+_LOOK_AGAIN_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,33 @@ class Page:
             self.problem(error)
             return False
         return True
+
+    def at_work(self, key: str) -> Job | None:
+        """How far long work is, told anew until it ends, when the page is drawn again; its job once it has ended.
+
+        A job that ended badly is told here as well, until the next one of its key starts.
+        """
+        job = self.studio.background.job(key)
+        if job is None or job.has_ended:
+            self._ended_badly(job)
+            return job
+        st.fragment(run_every=_LOOK_AGAIN_S)(self._tell_progress)(key)
+        return None
+
+    def _tell_progress(self, key: str) -> None:
+        job = self.studio.background.job(key)
+        if job is None or job.has_ended:
+            st.rerun()
+        since = self.t.ago(job.started_at, self.studio.clock())
+        self.draw("at_work.html", job=job, since=since)
+
+    def _ended_badly(self, job: Job | None) -> None:
+        if job is None:
+            return
+        if job.problem is not None:
+            self.problem(job.problem)
+        elif job.crashed:
+            self.notice(self.t("This ended in an error of the program. The server's log tells which."), "bad")
 
     def problem(self, error: InterplayError) -> None:
         """A mistake in the reader's language, where there are words for it."""

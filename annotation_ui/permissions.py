@@ -24,16 +24,29 @@ class Permission(StrEnum):
     SEE_RESULTS = "see_results"
     SEE_EVERY_KEY = "see_every_key"
     MANAGE_PEOPLE = "manage_people"
+    COMPRESS = "compress"
+    RELEASE = "release"
+    HOLD_EXAMS = "hold_exams"
+    TAKE_EXAM = "take_exam"
 
 
-_WORKING = frozenset({Permission.SEE_LIBRARY, Permission.CURATE, Permission.SEE_ITEMS, Permission.SEE_RESULTS})
+# Whoever works on items may sit an exam too: on those that they never saw.
+_WORKING = frozenset(
+    {
+        Permission.SEE_LIBRARY,
+        Permission.CURATE,
+        Permission.SEE_ITEMS,
+        Permission.SEE_RESULTS,
+        Permission.TAKE_EXAM,
+    }
+)
 
 # A participant takes exams and plays: seeing items first would spoil what is measured.
 GRANTS: dict[Role, frozenset[Permission]] = {
     Role.ANNOTATOR: _WORKING | {Permission.AUTHOR, Permission.RECORD},
     Role.REVIEWER: _WORKING | {Permission.REVIEW},
     Role.MAINTAINER: frozenset(Permission),
-    Role.PARTICIPANT: frozenset(),
+    Role.PARTICIPANT: frozenset({Permission.TAKE_EXAM}),
 }
 
 

@@ -6,9 +6,10 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from annotation_ui.background import Background
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
 from warehouse.workspace import Workspace, open_workspace
@@ -23,11 +24,12 @@ class KeyExposed(InterplayError):
 
 @dataclass(frozen=True)
 class Studio:
-    """An opened project, the key that signs its links, and a clock."""
+    """An opened project, the key that signs its links, a clock, and the long work that its pages started."""
 
     workspace: Workspace
     key: bytes
     clock: Clock = utc_now
+    background: Background = field(default_factory=Background)
 
     @property
     def cookie_name(self) -> str:
