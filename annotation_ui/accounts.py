@@ -269,7 +269,7 @@ def _keep_a_maintainer(session: Session, leaving: User) -> None:
     if Role.MAINTAINER.value not in leaving.roles or not leaving.active:
         return
     # Locked, in one order: of two maintainers who switch each other off at once, one must stay.
-    held = select(User).where(col(User.active)).order_by(col(User.id)).with_for_update()
+    held = select(User).where(col(User.active)).order_by(col(User.id)).with_for_update(key_share=True)
     others = [user for user in session.exec(held.execution_options(populate_existing=True)) if user.id != leaving.id]
     if not any(Role.MAINTAINER.value in user.roles for user in others):
         raise LastMaintainer(name=leaving.display_name)

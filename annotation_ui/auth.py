@@ -1,7 +1,9 @@
 """Signing in: passwords, throttling, sessions, one-time links."""
 
 import hashlib
+import os
 import secrets
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -92,6 +94,8 @@ class Auth:
         self._database = database
         self._clock = clock
         self._hasher = hasher or PasswordHasher()
+        # argon2 takes 64 MiB and several processors each time: more at once are no quicker, and fill the memory.
+        self._hashing = threading.BoundedSemaphore(os.cpu_count() or 1)
         self._nobody = self._hasher.hash(secrets.token_hex())
         self._strangers: OrderedDict[str, _Tries] = OrderedDict()
         self._links = URLSafeSerializer(
@@ -105,7 +109,8 @@ class Auth:
             WeakPassword: The password is too easy to guess.
         """
         check_password(name, password)
-        return self._hasher.hash(password)
+        with self._hashing:
+            return self._hasher.hash(password)
 
     def sign_in(self, name: str, password: str) -> SignedIn:
         """Open a session.
@@ -165,7 +170,7 @@ class Auth:
             raise WrongOldPassword
         hashed = self.hash_password(who.name, new)
         with self._database.session() as session:
-            user = session.get(User, who.user_id, with_for_update=True)
+            user = session.get(User, who.user_id, with_for_update={"key_share": True})
             if user is None or not user.active:
                 raise AccountInactive
             if user.password_hash != stored:
@@ -241,7 +246,7 @@ class Auth:
         """Id and hash of the one to be tried."""
         now, name = self._clock(), normal_name(name)
         with self._database.session() as session:
-            user = session.exec(select(User).where(User.name == name).with_for_update()).first()
+            user = session.exec(select(User).where(User.name == name).with_for_update(key_share=True)).first()
             if user is not None and (user.locked_until is None or user.locked_until <= now):
                 user.failed_sign_ins += 1
                 user.locked_until = _locked_until(user.failed_sign_ins, now) or user.locked_until
@@ -266,7 +271,8 @@ class Auth:
 
     def _matches(self, stored: str, password: str) -> bool:
         try:
-            return self._hasher.verify(stored, password)
+            with self._hashing:
+                return self._hasher.verify(stored, password)
         except (VerificationError, InvalidHashError):
             return False
 
@@ -287,7 +293,7 @@ class Auth:
                 raise DeadLink
             return None
         # Locked where it is used: of two who use one link at once, the second finds it used.
-        user = session.get(User, subject, with_for_update=lock or None)
+        user = session.get(User, subject, with_for_update={"key_share": True} if lock else None)
         if user is None or not user.active or _latest(session, subject, _ENDS_LINKS, sequence):
             raise DeadLink
         return user

@@ -3,7 +3,7 @@
 from urllib.parse import urlencode, urlsplit
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
@@ -98,6 +98,10 @@ class AuthRoutes:
         link, name = request.path_params["link"], str(form.get("name", "")).strip()
         password = str(form.get("password", ""))
         try:
+            owner = await run_in_threadpool(self._auth.link_owner, link)
+        except DeadLink as problem:
+            return self.refuse(request, problem)
+        try:
             check_origin(request, self._studio_url)
             if password != str(form.get("repeated", "")):
                 raise PasswordsDiffer
@@ -106,7 +110,6 @@ class AuthRoutes:
         except DeadLink as problem:
             return self.refuse(request, problem)
         except Told as problem:
-            owner = await run_in_threadpool(self._auth.link_owner, link)
             return self._link_page(request, owner.name if owner else None, problem, typed=name)
         return self.welcome(request, signed_in, "/")
 
@@ -180,7 +183,7 @@ def local_path(path: str | None) -> str:
     return path if not any(ord(character) < 0x20 for character in path) else "/"
 
 
-def check_origin(request: Request, studio_url: str | None = None) -> None:
+def check_origin(request: HTTPConnection, studio_url: str | None = None) -> None:
     """Browsers name the site that a form comes from; a lax cookie alone does not stop a foreign sign-in form.
 
     A proxy may call this server by another host than the one that browsers know: the studio's URL is its own, too.

@@ -1,8 +1,9 @@
 """What authors do with items, for the studio and the command line alike."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from sqlmodel import Session, col, select
 
@@ -12,7 +13,8 @@ from core.progress import progress
 from core.question import Question
 from qc.checks import Finding, Subject, run_checks
 from qc.checks.asked import Asked
-from warehouse.items import Draft, create_item, current_revision, find_item, revise_item
+from qc.checks.evidence import evidence_of
+from warehouse.items import Draft, create_item, current_revision, find_item, revise_item, says_the_same
 from warehouse.lifecycle import Action, Advance, advance
 from warehouse.runs import open_run
 from warehouse.tables import Item, ItemRevision, ItemState
@@ -63,9 +65,9 @@ def other_questions(session: Session) -> Asked:
     return Asked((item.name, revision.as_question()) for item, revision in session.exec(query))
 
 
-def check_question(question: Question, name: str, others: Asked) -> list[Finding]:
-    """All findings of the automatic checks on a question, against the other items of the project."""
-    return run_checks(Subject(question, others.beside(name, question)))
+def check_question(question: Question, notes: Mapping[str, Any], name: str, others: Asked) -> list[Finding]:
+    """All findings of the automatic checks on a question with its author's notes, against the project's other items."""
+    return run_checks(Subject(question, others.beside(name, question), evidence=evidence_of(notes)))
 
 
 class HasFindings(InterplayError):
@@ -103,7 +105,7 @@ class _Importer:
         except BadRecord as error:
             self.report.refused.append(str(error))
             return
-        findings = check_question(draft.question, written.name, self.others)
+        findings = check_question(draft.question, draft.notes, written.name, self.others)
         blocking = [f"{finding.code}: {finding.message}" for finding in findings if finding.severity == "error"]
         warnings = [f"{finding.code}: {finding.message}" for finding in findings if finding.severity == "warning"]
         try:
@@ -138,7 +140,7 @@ class _Importer:
         if written.twin_group != item.twin_group:
             told.append(f"its twin group stays {item.twin_group}; an item keeps the one it was made with")
         before = current_revision(session, item)
-        if before.content_hash == draft.question.content_hash:
+        if says_the_same(item, before, draft):
             self.report.unchanged.append(written.name)
             if dict(before.notes) != dict(draft.notes):
                 told.append("its evidence has changed and its question has not; the evidence stays as it was")

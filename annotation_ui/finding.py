@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
+from sqlalchemy import ColumnElement, func, or_
 from sqlmodel import col, select
+from sqlmodel.sql.expression import SelectOfScalar
 
 from annotation_ui.told import Told
 from annotation_ui.views.formats import searched
@@ -20,7 +22,7 @@ from curation.search.index import IndexBusy, SearchIndex
 from curation.search.search import Found, NoVectors, Query, facet_counts, search
 from curation.search.words import NothingToSearchFor
 from curation.tagging.tags import Tag
-from warehouse.tables import Material, MaterialState
+from warehouse.tables import Material, MaterialSource, MaterialState, MaterialTag, RevisionMedia
 from warehouse.workspace import Workspace
 
 PAGE_SIZE = 24
@@ -35,6 +37,10 @@ LENGTHS: Mapping[str, tuple[float | None, float | None]] = {
     "longer": (600, None),
 }
 """Ranges of duration in seconds, by the code that stands in the address."""
+
+
+MANY = 1_000
+"""Of more materials that the index does not know yet, a page asks the tables: to read them takes seconds."""
 
 
 class LibraryBusy(Told):
@@ -68,7 +74,10 @@ class MaterialQuery:
 
 @dataclass(frozen=True)
 class Findings:
-    """One page of ids, best first. `unmeant` says why meaning or likeness was not compared, None where it was."""
+    """One page of ids, best first. `unmeant` says why meaning or likeness was not compared, None where it was.
+
+    With `is_plain` the tables were asked, for the index is behind: names, authors, sources, licences and tags alone.
+    """
 
     ids: Sequence[str]
     total: int
@@ -76,6 +85,21 @@ class Findings:
     page_count: int
     snippets: Mapping[str, str] = field(default_factory=dict)
     unmeant: InterplayError | None = None
+    is_plain: bool = False
+
+
+def is_behind(workspace: Workspace) -> bool:
+    """Whether the index has so much to follow that no page waits for it; `follow` does it."""
+    return SearchIndex(workspace.project.search_folder).behind(workspace) > MANY
+
+
+def follow(workspace: Workspace) -> int:
+    """Have the index follow the library, with progress; returns how many materials were read.
+
+    Raises:
+        IndexBusy: Another process has been making it for a minute.
+    """
+    return SearchIndex(workspace.project.search_folder).refresh(workspace)
 
 
 def find_materials(workspace: Workspace, query: MaterialQuery) -> Findings:
@@ -86,6 +110,8 @@ def find_materials(workspace: Workspace, query: MaterialQuery) -> Findings:
     """
     if (ids := _by_handle(workspace, query)) is not None:
         return Findings(ids, len(ids), 1, 1)
+    if is_behind(workspace):
+        return _plain(workspace, query)
     try:
         asked, embedders, unmeant = _as_asked(workspace, query)
         page = max(query.page, 1)
@@ -113,6 +139,9 @@ def every_match(workspace: Workspace, query: MaterialQuery) -> list[str]:
     """
     if (ids := _by_handle(workspace, query)) is not None:
         return ids
+    if is_behind(workspace):
+        with workspace.database.reading() as session:
+            return list(session.exec(_plainly(query)))
     found: list[str] = []
     try:
         asked, embedders, _ = _as_asked(workspace, query)
@@ -128,9 +157,13 @@ def every_match(workspace: Workspace, query: MaterialQuery) -> list[str]:
 def label_counts(workspace: Workspace) -> dict[str, list[tuple[str, int]]]:
     """What materials can be chosen by, of the whole library: kinds of labels, their values with how many there are.
 
+    While the index is behind, only what the tables tell at once.
+
     Raises:
         LibraryBusy: Another process is making the index.
     """
+    if is_behind(workspace):
+        return _plain_labels(workspace)
     index = SearchIndex(workspace.project.search_folder)
     try:
         index.refresh(workspace)
@@ -139,6 +172,69 @@ def label_counts(workspace: Workspace) -> dict[str, list[tuple[str, int]]]:
     with index.reading() as connection:
         marks = tuple(connection.execute("SELECT name, value FROM mark ORDER BY name").fetchall())
     return _counted(_Library(workspace), marks)
+
+
+def _plain(workspace: Workspace, query: MaterialQuery) -> Findings:
+    """What fits by the tables alone, the newest first; nothing is like an example as far as they know."""
+    if query.like:
+        return Findings([], 0, 1, 1, is_plain=True)
+    wanted = _plainly(query)
+    with workspace.database.reading() as session:
+        total = session.exec(select(func.count()).select_from(wanted.subquery())).one()
+        page_count = max(1, -(-total // PAGE_SIZE))
+        page = min(max(query.page, 1), page_count)
+        ids = list(session.exec(wanted.offset((page - 1) * PAGE_SIZE).limit(PAGE_SIZE)))
+    return Findings(ids, total, page, page_count, is_plain=True)
+
+
+def _plainly(query: MaterialQuery) -> SelectOfScalar[str]:
+    own, duration = col(Material.id), col(Material.media)["duration_s"].as_float()
+    shortest_s, longest_s = LENGTHS.get(query.length or "", (None, None))
+    wanted = select(Material.id).order_by(own.desc())
+    for column, value in ((Material.state, query.state), (Material.modality, query.modality)):
+        if value is not None:
+            wanted = wanted.where(col(column) == value)
+    if query.audio_type:
+        wanted = wanted.where(Material.audio_type == query.audio_type)
+    if shortest_s is not None:
+        wanted = wanted.where(duration >= shortest_s)
+    if longest_s is not None:
+        wanted = wanted.where(duration <= longest_s)
+    if query.licence:
+        wanted = wanted.where(own.in_(_sources(col(MaterialSource.licence) == query.licence)))
+    if query.tag:
+        wanted = wanted.where(own.in_(_tagged(col(MaterialTag.value) == Tag.parse(query.tag).value)))
+    if query.unused:
+        wanted = wanted.where(own.not_in(select(RevisionMedia.material_id)))
+    for word in searched(query.text).split():
+        named = (MaterialSource.origin, MaterialSource.author, MaterialSource.source, MaterialSource.licence)
+        told = or_(*(col(column).icontains(word, autoescape=True) for column in named))
+        tagged = _tagged(col(MaterialTag.value).icontains(word, autoescape=True))
+        wanted = wanted.where(own.in_(_sources(told)) | own.in_(tagged))
+    return wanted
+
+
+def _sources(*conditions: ColumnElement[bool]) -> SelectOfScalar[str]:
+    return select(MaterialSource.material_id).where(*conditions)
+
+
+def _tagged(*conditions: ColumnElement[bool]) -> SelectOfScalar[str]:
+    return select(MaterialTag.material_id).where(col(MaterialTag.holds), *conditions)
+
+
+def _plain_labels(workspace: Workspace) -> dict[str, list[tuple[str, int]]]:
+    columns = {"licence": MaterialSource.licence, "audio_type": Material.audio_type, "tag": MaterialTag.value}
+    with workspace.database.reading() as session:
+        return {
+            kind: [
+                (value, count)
+                for value, count in session.exec(
+                    select(column, func.count()).group_by(col(column)).order_by(func.count().desc(), col(column))
+                )
+                if value
+            ]
+            for kind, column in columns.items()
+        }
 
 
 def _searched(workspace: Workspace, asked: Query, embedders: Sequence[Embedder | str], page: int) -> Found:

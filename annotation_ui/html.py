@@ -1,5 +1,6 @@
 """HTML of the studio's own making: every value goes through Jinja's escaping, so user text stays text."""
 
+import re
 from functools import cache
 from importlib.resources import files
 
@@ -17,6 +18,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=])")
+
+
+def as_label(text: str) -> str:
+    """Anybody's text for the label of a widget, which Streamlit reads as Markdown: there it stays text."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
 def render(template: str, t: Words, **values: object) -> str:

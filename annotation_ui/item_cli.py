@@ -54,8 +54,9 @@ def check(
         others = other_questions(session)
         items = [get_item(session, name) for name in names] if names else session.exec(select(Item).order_by(Item.name))
         for item in items:
-            question = current_revision(session, item).as_question()
-            found[item.name] = [f.model_dump() for f in check_question(question, item.name, others)]
+            revision = current_revision(session, item)
+            findings = check_question(revision.as_question(), revision.notes, item.name, others)
+            found[item.name] = [f.model_dump() for f in findings]
     lines = [f"{name}: {f['severity']} {f['code']}: {f['message']}" for name, all_of in found.items() for f in all_of]
     clean = sum(not all_of for all_of in found.values())
     show(found, [*lines, f"{len(found)} items checked, {clean} without findings"], as_json)

@@ -140,7 +140,7 @@ def bring_in(
         NothingToIngest: There are no uploads.
     """
     with workspace.database.reading() as session:
-        now = authorize(session, who, Permission.CURATE)
+        now = authorize(session, who, Permission.CURATE, reads=True)
     folder = workspace.project.root / "cache" / "uploads"
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as place:

@@ -272,12 +272,12 @@ def _change(
 
 def _as_maintainer(session: Session, who: Principal) -> Principal:
     # All in one order before anybody's row is read: two maintainers at once wait for one another, and never deadlock.
-    session.exec(select(User.id).order_by(col(User.id)).with_for_update()).all()
+    session.exec(select(User.id).order_by(col(User.id)).with_for_update(key_share=True)).all()
     return authorize(session, who, Permission.MANAGE_PEOPLE)
 
 
 def _own(session: Session, who: Principal) -> User:
-    user = session.get(User, who.user_id, with_for_update=True)
+    user = session.get(User, who.user_id, with_for_update={"key_share": True})
     if user is None or not user.active:
         raise AccountInactive
     return user

@@ -12,12 +12,12 @@ from core.ids import Clock, utc_now
 
 MEDIA_PATH = "/files"
 WINDOW = timedelta(minutes=10)
-Variant = Literal["whole", "small"]
+Variant = Literal["whole", "small", "silent"]
 
 
 @dataclass(frozen=True)
 class MediaGrant:
-    """What a signed address allows: `small` is a picture of the media for lists."""
+    """What a signed address allows: `small` is a picture of the media for lists, `silent` a film without its sound."""
 
     sha256: str
     media_type: str

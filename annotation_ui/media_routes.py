@@ -5,15 +5,17 @@ from dataclasses import dataclass
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from annotation_ui.auth import Auth
 from annotation_ui.media_links import MEDIA_PATH, MediaGrant, MediaLinks
-from annotation_ui.permissions import Permission
+from annotation_ui.permissions import Permission, Principal
+from annotation_ui.silent_films import SilentFilms
 from annotation_ui.studio import Studio
 from annotation_ui.thumbnails import Thumbnails
 from core.media.errors import MediaError
+from evaluation.exam.sitting import shown_media
 from warehouse.blobs import BlobStore, MissingBlob
 
 CHUNK_BYTES = 256 * 1024
@@ -102,6 +104,8 @@ class MediaRoutes:
         self._links = MediaLinks(studio.key, studio.clock)
         self._blobs = studio.workspace.blobs
         self._thumbnails = Thumbnails(self._blobs, studio.thumbnail_folder)
+        self._silent_films = SilentFilms(self._blobs, studio.thumbnail_folder)
+        self._database = studio.workspace.database
 
     def routes(self) -> list[Route]:
         """For the studio's ASGI application."""
@@ -118,16 +122,34 @@ class MediaRoutes:
         who = self._auth.principal(request.cookies.get(self._cookie_name))
         if who is None:
             return _refusal(401, "Sign in to see this.")
-        if who.user_id != grant.user_id or not (who.may(Permission.SEE_LIBRARY) or who.may(Permission.SEE_ITEMS)):
+        if who.user_id != grant.user_id or not self._may_see(who, grant):
             return _refusal(403, "This address was made for somebody else.")
         try:
             if grant.variant == "small":
                 return self._small(grant)
+            if grant.variant == "silent":
+                return self._silent(request, grant)
             return send_blob(request, self._blobs, grant.sha256, grant.media_type)
         except MissingBlob:
             return _refusal(404, "This media is not in the project's store.")
         except MediaError:
             return _refusal(404, "There is no picture of this media.")
+
+    def _may_see(self, who: Principal, grant: MediaGrant) -> bool:
+        """Whether the person still may: who sees no library sees the media of the exam question before them."""
+        if who.may(Permission.SEE_LIBRARY) or who.may(Permission.SEE_ITEMS):
+            return True
+        if not who.may(Permission.TAKE_EXAM) or grant.variant == "small":
+            return False
+        with self._database.reading() as session:
+            return grant.sha256 in shown_media(session, who.user_id)
+
+    def _silent(self, request: Request, grant: MediaGrant) -> Response:
+        file = self._silent_films.get(grant.sha256)
+        if file is None:
+            return send_blob(request, self._blobs, grant.sha256, grant.media_type)
+        naming = _naming(grant.sha256, grant.media_type)
+        return FileResponse(file, headers={**GUARDS, **naming}, media_type=naming["Content-Type"])
 
     def _small(self, grant: MediaGrant) -> Response:
         picture, media_type = self._thumbnails.get(grant.sha256, grant.media_type)

@@ -100,7 +100,7 @@ def link_own(session: Session, who: Principal, oidc: Oidc, identity: Identity, c
         NotLetIn, AddressUnknown, AccountInactive, ExternalAccountTaken, HasExternalAccount: As they say.
     """
     require_allowed(oidc, identity)
-    user = session.get(User, who.user_id, with_for_update=True)
+    user = session.get(User, who.user_id, with_for_update={"key_share": True})
     if user is None or not user.active:
         raise AccountInactive
     owner = _owner(session, identity)
@@ -112,7 +112,9 @@ def link_own(session: Session, who: Principal, oidc: Oidc, identity: Identity, c
 
 
 def _owner(session: Session, identity: Identity) -> User | None:
-    return session.exec(select(User).where(User.external_id == identity.external_id).with_for_update()).first()
+    return session.exec(
+        select(User).where(User.external_id == identity.external_id).with_for_update(key_share=True)
+    ).first()
 
 
 def _queue(session: Session, identity: Identity, clock: Clock) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 from sqlmodel import Session
@@ -20,7 +20,8 @@ from core.provenance import content_hash
 from warehouse.spreadsheets import Cell, as_csv, as_xlsx
 
 # What a page of one thing is about; all else in the address narrows a list, and waits there for the way back.
-OWN_QUERY = frozenset({"id", "name", "revision", "draft"})
+OWN_QUERY = frozenset({"id", "name", "revision", "draft", "tab"})
+T = TypeVar("T")
 _PAGE = "page"
 _LOOK_AGAIN_S = 1.0
 
@@ -102,7 +103,38 @@ class Page:
             on_change=_turn_back,
             args=(self.paging,),
         )
-        _note(key, None if chosen == default else chosen)
+        given = st.query_params.get(key)
+        if chosen != (given if given in options else default):
+            _note(key, None if chosen == default else chosen)
+        return chosen
+
+    def choose_several(
+        self,
+        place: Any,
+        label: str,
+        options: Mapping[str, str],
+        key: str,
+        default: Sequence[str] = (),
+        most: int | None = None,
+    ) -> list[str]:
+        """Some of several codes by their words, `most` at most; the codes stand in the address."""
+        widget = f"{key}-{content_hash(list(options.items()))[:8]}"
+        if widget not in st.session_state:
+            given = [code for code in st.query_params.get_all(key) if code in options]
+            st.session_state[widget] = (given or [*default])[:most]
+        chosen: list[str] = place.multiselect(
+            label,
+            list(options),
+            key=widget,
+            format_func=lambda code: options.get(code, code),
+            placeholder=self.t("All") if most is None else self.t("Choose"),
+            max_selections=most,
+            on_change=_turn_back,
+            args=(self.paging,),
+        )
+        given = [code for code in st.query_params.get_all(key) if code in options]
+        if chosen != (given or [*default])[:most]:
+            _note(key, chosen)
         return chosen
 
     def switch(self, place: Any, label: str, key: str) -> bool:
@@ -122,7 +154,7 @@ class Page:
         """The way to the other pages of a list, where there are any."""
         if count < 2:
             return
-        narrowed = {name: value for name, value in st.query_params.items() if name != self.paging}
+        narrowed = {name: st.query_params.get_all(name) for name in st.query_params if name != self.paging}
         widget = f"{self.paging}-{content_hash([count, narrowed])[:8]}"
         st.pagination(
             count, default=min(self.page_number, count), key=widget, on_change=_turn, args=(widget, self.paging)
@@ -145,13 +177,16 @@ class Page:
 
     def stores(self, write: Callable[[Session], object]) -> bool:
         """Write in one transaction, in which nothing may be drawn; a mistake is told here. Whether it was written."""
+        return self.stored(lambda session: (write(session),)) is not None
+
+    def stored(self, write: Callable[[Session], T]) -> T | None:
+        """The same, for what the page goes on with: what `write` gives, None after a mistake."""
         try:
             with self.studio.workspace.database.session() as session:
-                write(session)
+                return write(session)
         except InterplayError as error:
             self.problem(error)
-            return False
-        return True
+            return None
 
     def at_work(self, key: str) -> Job | None:
         """How far long work is, told anew until it ends, when the page is drawn again; its job once it has ended.
@@ -192,11 +227,13 @@ def _recall(key: str, read: Callable[[str], Any]) -> None:
         st.session_state[key] = read(st.query_params[key])
 
 
-def _note(key: str, value: str | None) -> None:
-    if value:
-        st.query_params[key] = value
-    else:
+def _note(key: str, value: str | Sequence[str] | None) -> None:
+    """Write it into the address; each writing is a step of the browser's history, so that nothing is written twice."""
+    told = [value] if isinstance(value, str) else [*(value or ())]
+    if not any(told):
         st.query_params.pop(key, None)
+    elif st.query_params.get_all(key) != told:
+        st.query_params[key] = told
 
 
 def _turn(widget: str, paging: str) -> None:

@@ -28,6 +28,7 @@ class Permission(StrEnum):
     RELEASE = "release"
     HOLD_EXAMS = "hold_exams"
     TAKE_EXAM = "take_exam"
+    SET_TARGETS = "set_targets"
 
 
 # Whoever works on items may sit an exam too: on those that they never saw.
@@ -107,14 +108,17 @@ def require(who: Principal, permission: Permission) -> None:
         raise NotAllowed
 
 
-def authorize(session: Session, who: Principal, permission: Permission) -> Principal:
+def authorize(session: Session, who: Principal, permission: Permission, *, reads: bool = False) -> Principal:
     """The person as they stand in this transaction, which is what a write must ask: a rerun may be seconds old.
+
+    They stay so until it ends, unless it only `reads`: work that is too long for one transaction begins with that.
 
     Raises:
         AccountInactive: They were deactivated or removed meanwhile.
         NotAllowed: No role of theirs allows it any more.
     """
-    user = session.get(User, who.user_id, with_for_update=True)
+    # Not for update: rows that name the person are written meanwhile, which would wait, and two such for each other.
+    user = session.get(User, who.user_id, with_for_update=None if reads else {"key_share": True})
     if user is None or not user.active:
         raise AccountInactive
     now = as_principal(user)

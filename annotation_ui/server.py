@@ -13,11 +13,12 @@ from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from annotation_ui.auth import LINK_PATH, Auth
-from annotation_ui.auth_routes import SIGN_IN_PATH, AuthRoutes
+from annotation_ui.auth_routes import SIGN_IN_PATH, AuthRoutes, ForeignForm, check_origin
 from annotation_ui.drafting.routes import DraftRoutes
 from annotation_ui.media_routes import MediaRoutes
 from annotation_ui.oidc_routes import OidcRoutes
@@ -99,6 +100,9 @@ def configure(studio: Studio, host: str, port: int) -> None:
         "client.toolbarMode": "minimal",
         "logger.enableRich": False,
         "logger.hideWelcomeMessage": True,
+        # Streamlit would look through all objects of the process after each drawing, which takes longer than the
+        # drawing and stops everybody; Python does so by itself often enough.
+        "runner.postScriptGC": False,
         "server.address": host,
         "server.port": port,
         "server.headless": True,
@@ -130,13 +134,15 @@ def make_app(studio: Studio, auth: Auth, on_ready: Callable[[], None] = lambda: 
         secrets={"studio": {"project": str(studio.workspace.project.root)}},
         lifespan=lifespan,
         routes=[
+            # Streamlit knows its first page by the bare address only.
+            Route("/home", lambda _request: RedirectResponse("/")),
             *door.routes(),
             *OidcRoutes(studio, auth, door).routes(),
             *MediaRoutes(studio, auth).routes(),
             *DraftRoutes(studio, auth).routes(),
             *RecordingRoutes(studio, auth).routes(),
         ],
-        middleware=[Middleware(Door, auth=auth, cookie_name=studio.cookie_name)],
+        middleware=[Middleware(Door, auth=auth, cookie_name=studio.cookie_name, studio_url=studio.url)],
     )
 
 
@@ -177,16 +183,17 @@ class Door:
     server's memory, are closed to them. What somebody may do is decided further in, by pages and services.
     """
 
-    def __init__(self, app: ASGIApp, auth: Auth, cookie_name: str) -> None:
+    def __init__(self, app: ASGIApp, auth: Auth, cookie_name: str, studio_url: str | None = None) -> None:
         self._app = app
         self._auth = auth
         self._cookie_name = cookie_name
+        self._studio_url = studio_url
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request or socket."""
         if scope["type"] == "websocket":
             connection = HTTPConnection(scope)
-            if await self._is_known(connection):
+            if self._is_own(connection) and await self._is_known(connection):
                 await self._app(scope, self._asking_each_time(connection, receive), send)
             else:
                 await WebSocketClose(code=1008)(scope, receive, send)
@@ -232,6 +239,18 @@ class Door:
             return None
         wanted = path + (f"?{request.url.query}" if request.url.query else "")
         return RedirectResponse(f"{SIGN_IN_PATH}?next={quote(wanted, safe='/')}", status_code=303)
+
+    def _is_own(self, connection: HTTPConnection) -> bool:
+        """Whether the studio's own page opens the socket.
+
+        Streamlit would let in every page of this machine, whatever its port is, and to know one of another machine it
+        asks a foreign host for its own address.
+        """
+        try:
+            check_origin(connection, self._studio_url)
+        except ForeignForm:
+            return False
+        return True
 
     async def _is_known(self, request: HTTPConnection) -> bool:
         return await run_in_threadpool(self._auth.principal, request.cookies.get(self._cookie_name)) is not None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from annotation_ui.background import Background
+from annotation_ui.quality import Quality
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
 from warehouse.workspace import Workspace, open_workspace
@@ -24,12 +25,13 @@ class KeyExposed(InterplayError):
 
 @dataclass(frozen=True)
 class Studio:
-    """An opened project, the key that signs its links, a clock, and the long work that its pages started."""
+    """An opened project, the key that signs its links, a clock, and what its pages started and counted."""
 
     workspace: Workspace
     key: bytes
     clock: Clock = utc_now
     background: Background = field(default_factory=Background)
+    quality: Quality = field(default_factory=Quality)
 
     @property
     def cookie_name(self) -> str:

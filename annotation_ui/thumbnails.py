@@ -44,23 +44,28 @@ class Thumbnails:
         made_type = "image/png" if kind == "audio" else "image/jpeg"
         if kept.is_file():
             return kept.read_bytes(), made_type
-        with self._decoding, self._as_file(sha256) as file:
+        with self._decoding, as_local_file(self._blobs, sha256) as file:
             made = draw_waveform(file) if kind == "audio" else thumbnail(file, SMALL_SIDE_PX)
         kept.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(kept, made)
         return made, made_type
 
-    @contextmanager
-    def _as_file(self, sha256: str) -> Iterator[Path]:
-        """The media as a local file; decoders seek, so what lies elsewhere is copied first."""
-        with self._blobs.open(sha256) as stream:
-            local = Path(str(getattr(stream, "path", "")))
-            if local.is_file():
-                yield local
-                return
-            with tempfile.NamedTemporaryFile(prefix="interplay-") as copy:
-                _copy(stream, copy)
-                yield Path(copy.name)
+
+@contextmanager
+def as_local_file(blobs: BlobStore, sha256: str) -> Iterator[Path]:
+    """Stored media as a local file; decoders seek, so what lies elsewhere is copied first.
+
+    Raises:
+        MissingBlob: The media is not in the store.
+    """
+    with blobs.open(sha256) as stream:
+        local = Path(str(getattr(stream, "path", "")))
+        if local.is_file():
+            yield local
+            return
+        with tempfile.NamedTemporaryFile(prefix="interplay-") as copy:
+            _copy(stream, copy)
+            yield Path(copy.name)
 
 
 def draw_waveform(file: Path) -> bytes:

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 from babel import Locale
-from babel.dates import format_datetime, format_timedelta
+from babel.dates import format_datetime, format_skeleton, format_timedelta
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from babel.numbers import format_decimal, format_percent
@@ -51,6 +51,10 @@ class Words:
     def moment(self, at: datetime) -> str:
         """A moment as date and time, in UTC as it is stored."""
         return f"{format_datetime(at, 'yyyy-MM-dd HH:mm', locale=self._locale)} UTC"
+
+    def day(self, at: datetime) -> str:
+        """A day of this year or the last, without its year."""
+        return format_skeleton("MMMd", at, locale=self._locale)
 
     def ago(self, at: datetime, now: datetime) -> str:
         """How long ago that was."""

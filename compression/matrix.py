@@ -8,7 +8,7 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
-from compression.importers.base import BadPool
+from compression.importers.base import NothingLeft
 from compression.pool import Pool
 from core.content import Frozen
 from warehouse.analytics import load_sql
@@ -131,7 +131,7 @@ def read_matrix(pool: Pool, rule: MissingRule = MissingRule.DROP) -> ScoreMatrix
     """The pool's matrix without gaps, by the rule.
 
     Raises:
-        BadPool: Nothing is left by the rule.
+        NothingLeft: By the rule.
     """
     matrix = pivot(pool, rule)
     return _complete(matrix) if matrix.missing.cells else matrix
@@ -179,9 +179,10 @@ def _complete(matrix: ScoreMatrix) -> ScoreMatrix:
     keep_models: NDArray[np.bool_] = np.mean(gaps, axis=0) <= most
     keep_questions = np.logical_not(gaps[:, keep_models].any(axis=1))
     if not keep_models.any() or not keep_questions.any():
-        raise BadPool(
+        raise NothingLeft(
             f"{matrix.pool}: of {len(matrix)} questions by {len(matrix.models)} models {int(gaps.sum())} scores are "
-            f"missing, and by the rule {rule.value!r} nothing is left; try --missing impute or another rule"
+            f"missing, and by the rule {rule.value!r} nothing is left; try --missing impute or another rule",
+            cells=int(gaps.sum()),
         )
     return _without(matrix, keep_questions, keep_models)
 

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from compression.importers import load_scores
-from compression.importers.base import BadPool, Reading
+from compression.importers.base import BadPool, NoScores, Reading, ScoresDiffer, ScoresOutside
 from core.errors import UnknownName
 from core.settings import NoProject
 from warehouse.analytics import load_sql
@@ -82,17 +82,26 @@ def open_pool(named: str, workspace: Workspace | None, reading: Reading | None =
         UnknownName: Neither a file nor a pool is called so.
     """
     reading = reading or Reading()
-    with duckdb.connect() as connection:
+    with _connection() as connection:
         path = Path(named)
         if path.exists():
             loaded = load_files(connection, [path], reading)
             yield Pool(path.stem, loaded.origins[0], connection, loaded.rows, loaded.merged)
         elif workspace is not None:
-            _load_stored(connection, workspace, named)
-            rows, _ = _check(connection, named)
-            yield Pool(named, STORED, connection, rows, _number(connection, named, reading))
+            yield _stored(connection, workspace, named, reading)
         else:
             raise BadPool(f"{named}: no such file, and no project to look for a pool of that name (--project FOLDER)")
+
+
+@contextmanager
+def open_stored_pool(name: str, workspace: Workspace) -> Iterator[Pool]:
+    """As `open_pool`, for a pool of the project: a file of that name is none.
+
+    Raises:
+        UnknownName: No pool is called so.
+    """
+    with _connection() as connection:
+        yield _stored(connection, workspace, name, Reading())
 
 
 @contextmanager
@@ -138,6 +147,19 @@ def pool_names(workspace: Workspace) -> list[str]:
         return [name for (name,) in connection.execute(_NAMES).fetchall()]
 
 
+def _connection() -> duckdb.DuckDBPyConnection:
+    """In memory. DuckDB's own bar would stand among what a command prints, and in a server's log."""
+    connection = duckdb.connect()
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def _stored(connection: duckdb.DuckDBPyConnection, workspace: Workspace, name: str, reading: Reading) -> Pool:
+    _load_stored(connection, workspace, name)
+    rows, _ = _check(connection, name)
+    return Pool(name, STORED, connection, rows, _number(connection, name, reading))
+
+
 def _load_stored(connection: duckdb.DuckDBPyConnection, workspace: Workspace, name: str) -> None:
     connection.register("wanted", pa.table({"pool": [name]}))
     workspace.facts.register(connection, "pool_score", among="pool")
@@ -159,18 +181,19 @@ def _check(connection: duckdb.DuckDBPyConnection, named: str) -> tuple[int, int]
     counts = _one(connection, load_sql("compression.sql", "problems.sql"))
     found: dict[str, Any] = dict(zip(columns, counts, strict=True))
     if not found["rows"]:
-        raise BadPool(f"{named} holds no scores; write a row for each")
+        raise NoScores(f"{named} holds no scores; write a row for each")
     if found["nameless"]:
         raise BadPool(f"{named}: {found['nameless']} rows lack a benchmark, question_id or model; fill or remove them")
     if found["empty"] == found["rows"]:
-        raise BadPool(f"{named}: no row has a score; fill some in")
+        raise NoScores(f"{named}: no row has a score; fill some in")
     if found["outside"]:
         one = found["example"]
         mend = "divide by 100 (pool import --scale 100)" if 1 < (found["highest"] or 0) <= 100 else "mend them"
-        raise BadPool(
+        raise ScoresOutside(
             f"{named}: {found['outside']} scores lie outside [0, 1], for one {one['score']:g} of {one['model']} "
-            f"on {one['question_id']} ({one['benchmark']}); {mend}"
-        )
+            f"on {one['question_id']} ({one['benchmark']}); {mend}",
+            count=found["outside"], score=one["score"], model=one["model"], question=one["question_id"],
+        )  # fmt: skip
     return int(found["rows"]), int(found["empty"])
 
 
@@ -184,11 +207,12 @@ def _merge(connection: duckdb.DuckDBPyConnection, named: str, reading: Reading) 
     surplus, conflicting, example = _one(connection, load_sql("compression.sql", "duplicates.sql"))
     if conflicting and reading.repeats == "refuse":
         question, benchmark, model = _one(connection, _CELL, example["question"], example["model"])
-        raise BadPool(
+        raise ScoresDiffer(
             f"{named}: {conflicting} cells have several, different scores, for one {model} on {question} ({benchmark}) "
             f"has {example['lowest']:g} and {example['highest']:g}; remove the wrong ones, "
-            "or take the mean of repeated runs (pool import --repeats mean)"
-        )
+            "or take the mean of repeated runs (pool import --repeats mean)",
+            count=conflicting, model=model, question=question, score=example["lowest"], other=example["highest"],
+        )  # fmt: skip
     if surplus:
         connection.execute(
             "CREATE OR REPLACE TEMP TABLE cell AS "

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from compression.importers.base import BadPool, Reading
+from compression.importers.base import BadName, BadPool, OtherScores, Reading
 from compression.pool import Loaded, load_files
 from core.ids import Clock, utc_now
 from warehouse.analytics import load_sql
@@ -92,7 +92,7 @@ def import_pool(
         BadPool: A file has no scores or bad ones (see `open_pool`), the name is none, or the pool tells otherwise.
     """
     if _NAME.fullmatch(name) is None or len(name) > _LONGEST:
-        raise BadPool(
+        raise BadName(
             f"{name!r} is no name of a pool; write at most {_LONGEST} of a-z, 0-9 with single '-', '_' or '.' between"
         )
     with duckdb.connect() as connection:
@@ -130,10 +130,11 @@ def _refuse_others(connection: duckdb.DuckDBPyConnection, imported: Imported) ->
         ((benchmark, question, model, score, was),) = connection.execute(
             load_sql("compression.sql", "pool_conflict.sql")
         ).fetchall()
-        raise BadPool(
+        raise OtherScores(
             f"pool {imported.pool} has other scores for {imported.replaced} cells, for one {was:g} of {model} on "
-            f"{question} ({benchmark}), which is {score:g} here; replace them with --replace, or choose another --name"
-        )
+            f"{question} ({benchmark}), which is {score:g} here; replace them with --replace, or choose another --name",
+            count=imported.replaced, model=model, question=question, was=was, score=score,
+        )  # fmt: skip
     for model, was, family in connection.execute(_MOVED).fetchall():
         raise BadPool(
             f"pool {imported.pool} has {model} in the family {was!r}, which is {family!r} here; "

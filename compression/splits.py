@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from compression.families import told_families
-from compression.importers.base import BadPool
+from compression.importers.base import NothingHeldOut
 from compression.matrix import Codes, Missing, ScoreMatrix
 from core.content import Frozen
 
@@ -107,7 +107,7 @@ def _free_families(matrix: ScoreMatrix, families: Codes) -> tuple[Codes, Codes]:
         what = "one model" if len(matrix.models) == 1 else "one family of models (--family FILE tells others)"
         if codes.max() >= 1:
             what = "only models with imputed scores"
-        raise BadPool(
+        raise NothingHeldOut(
             f"{matrix.pool} holds {what}: nothing can be held out to validate with; bring scores of more models, "
             "or select without validating"
         )

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import select as select_rows
 
-from compression.importers.base import BadPool
+from compression.importers.base import BadName, BadPool
 from compression.select import Subset
 from compression.subset import Manifest, SubsetSample
 from core.errors import InterplayError, UnknownName, first_problem
@@ -41,7 +41,7 @@ def check_name(workspace: Workspace, name: str) -> None:
         BadPool: It is no name.
     """
     if _NAME.fullmatch(name) is None:
-        raise BadPool(
+        raise BadName(
             f"{name!r} is no name of a subset; write at most 64 letters and digits with single '-', '_' or '.' between"
         )
     if name in subset_names(workspace):
@@ -117,10 +117,19 @@ def load(named: str, workspace: Workspace | None) -> tuple[Manifest, SubsetSampl
         return _from_folder(folder)
     if workspace is None:
         raise BadPool(f"{named}: no such folder, and no project to look for a subset of that name (--project FOLDER)")
+    return load_stored(named, workspace, "folder or subset")
+
+
+def load_stored(named: str, workspace: Workspace, kind: str = "subset") -> tuple[Manifest, SubsetSample]:
+    """As `load`, for a subset of the project: a folder of that name is none; `kind` is what a mistake calls it.
+
+    Raises:
+        UnknownName, DamagedSubset, MissingBlob, DamagedBlob: As `load`.
+    """
     with workspace.database.reading() as session:
         row = session.exec(select_rows(tables.Subset).where(tables.Subset.name == named)).first()
         if row is None:
-            raise UnknownName("folder or subset", named, subset_names(workspace))
+            raise UnknownName(kind, named, subset_names(workspace))
         manifest = _manifest(row.manifest, named)
     return manifest, SubsetSample.read(workspace.blobs.get(manifest.sample_sha256), manifest)
 

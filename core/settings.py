@@ -200,6 +200,11 @@ class Project:
         return self.root / "cache" / "search"
 
     @property
+    def pool_folder(self) -> Path:
+        """Where this machine keeps what was worked out of pools of scores; it can be deleted at any time."""
+        return self.root / "cache" / "pools"
+
+    @property
     def media_limits(self) -> MediaLimits:
         """How much of one media file is taken."""
         return MediaLimits(max_bytes=self.settings.max_file_bytes, max_duration_s=self.settings.max_duration_s)

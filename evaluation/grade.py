@@ -22,8 +22,10 @@ from warehouse.facts import FactStore
 
 logger = logging.getLogger("interplay")
 
-# States that are an answer of the model's own making, but no valid one: zero points, counted apart.
-INVALID_STATES = ("refusal", "truncated", "empty")
+# States that are an answer of the model's (or person's) own making, but no valid one: zero points, counted apart.
+INVALID_STATES = ("refusal", "truncated", "empty", "abstained", "timed_out")
+# Here nothing was answered: there is nothing to grade.
+NO_ANSWER_STATES = ("api_error", "unparsed", "blocked")
 _ROWS_AT_ONCE = 5_000
 
 

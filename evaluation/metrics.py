@@ -126,7 +126,21 @@ def cluster_totals(values: Values, clusters: Codes | None) -> Values:
     return np.bincount(codes, values).astype(np.float64)
 
 
-def mean_of(values: Values, clusters: Codes | None = None) -> Mean | None:
+def crossed_error(values: Values, clusters: Codes, others: Codes) -> float | None:
+    """The standard error of a mean of values that belong together in two ways, as answers by item and by person.
+
+    The squared errors of both ways less that of the groups which both form (Cameron, Gelbach and Miller 2011), and
+    never less than the larger of the two. None where either way has fewer than two groups.
+    """
+    both = np.unique(np.stack([clusters, others]), axis=1, return_inverse=True)[1].reshape(-1)
+    errors = [standard_error(values, codes) for codes in (clusters, others, both)]
+    if errors[0] is None or errors[1] is None:
+        return None
+    first, second, joint = (error**2 if error is not None else 0.0 for error in errors)
+    return math.sqrt(max(first + second - joint, first, second))
+
+
+def mean_of(values: Values, clusters: Codes | None = None, others: Codes | None = None) -> Mean | None:
     """The mean of values in [0, 1] with a 95% interval that knows which values belong together.
 
     Values between 0 and 1 (partial points): mean +- t x cluster-robust standard error, cut at 0 and 1; t has the
@@ -139,6 +153,9 @@ def mean_of(values: Values, clusters: Codes | None = None) -> Mean | None:
 
     Values of one cluster, and clusters that do not differ, say nothing about their spread: Wilson's interval for G
     independent values. No values have no mean: None.
+
+    Values that also belong together in another way that cuts across the first, `others` (of answers to the same
+    questions, the people who gave them), have the error of `crossed_error` and the fewer degrees of freedom of both.
     """
     count = len(values)
     if count == 0:
@@ -146,11 +163,16 @@ def mean_of(values: Values, clusters: Codes | None = None) -> Mean | None:
     mean = float(values.mean())
     cluster_count = count if clusters is None else len(np.unique(clusters))
     error = standard_error(values, clusters)
+    groupings = [clusters]
+    if clusters is not None and others is not None and len(np.unique(others)) > 1:
+        error = crossed_error(values, clusters, others)
+        groupings.append(others)
+        cluster_count = min(cluster_count, len(np.unique(others)))
     is_mixed = np.ptp(values) > 0 and np.isin(values, (0.0, 1.0)).all()
     if error is None or (error < _NO_SPREAD and not is_mixed):
         low, high = wilson(mean * cluster_count, cluster_count)
         return Mean(mean, low, high, count, cluster_count, "wilson")
-    quantile = _t_quantile(degrees_of_freedom(count, clusters))
+    quantile = _t_quantile(min(degrees_of_freedom(count, codes) for codes in groupings))
     if is_mixed:
         independent = mean * (1 - mean) / (count - 1)
         effective = max(1.0, count / max(1.0, error**2 / independent))

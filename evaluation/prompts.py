@@ -1,5 +1,7 @@
 """How a question is put to a model: the prompt in its order, the options, and how to answer."""
 
+from collections.abc import Sequence
+
 from core.content import Message, Part, TextPart
 from core.question import Question, QuestionKind, choice_label
 
@@ -41,6 +43,18 @@ def render(question: Question) -> tuple[Message, ...]:
         parts.append(TextPart(text=words[_WITHHELD[question.kind]]))
     parts.append(TextPart(text="\n\n" + "\n".join([*_asked(question, words), words[_instruction(question)]])))
     return (Message(role="user", parts=tuple(parts)),)
+
+
+def letters_text(letters: Sequence[str]) -> str:
+    """Chosen letters as a model writes them."""
+    return ", ".join(sorted(letters))
+
+
+def steps_text(answers: Sequence[str], language: str) -> str:
+    """Answers to steps as a model writes them, in lines of their own; empty ones are left out."""
+    heading = "步骤{number}：{text}" if language.partition("-")[0] == "zh" else "Step {number}: {text}"
+    lines = [(number, " ".join(text.split())) for number, text in enumerate(answers, start=1)]
+    return "\n".join(heading.format(number=number, text=text) for number, text in lines if text)
 
 
 def _asked(question: Question, words: dict[str, str]) -> list[str]:

@@ -24,6 +24,7 @@ from core.media.errors import UndecodableMedia
 from core.media.image import load_image
 from core.media.limits import DEFAULT_LIMITS
 from core.media.probe import probe
+from core.media.source import Source
 from core.media.video import Pixels, demux, iter_frames
 
 Loss = Literal["lossless", "lossy"]
@@ -109,9 +110,9 @@ def mp4(media: MediaRef, data: bytes) -> tuple[Piece, Adaptation]:
     return piece, Adaptation("coded again", "lossy", "coded again as H.264 in MP4")
 
 
-def has_sound(data: bytes) -> bool:
+def has_sound(source: Source) -> bool:
     """Whether a video holds a sound track."""
-    with opened(data, DEFAULT_LIMITS) as container:
+    with opened(source, DEFAULT_LIMITS) as container:
         return main_audio(container) is not None
 
 

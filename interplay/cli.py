@@ -19,6 +19,7 @@ NOUNS = {
     "contributor": ("curation.recordings.contributor_cli:app", "Add people who give recordings, under pseudonyms."),
     "contamination": ("curation.contamination.cli:app", "Find what of ours public benchmarks hold already."),
     "evaluation": ("evaluation.cli:app", "Put a release to models, grade the answers, report."),
+    "exam": ("evaluation.exam.cli:app", "Ask people what models are asked, and set both side by side."),
     "item": ("annotation_ui.item_cli:app", "Import, check and look at items."),
     "law": ("evaluation.law.cli:app", "Fit the compositional law."),
     "material": ("curation.cli:app", "Bring media into the library and look at it."),

@@ -9,6 +9,7 @@ from core.question import Question
 from qc.checks import Subject, run_checks
 from qc.checks.asked import Asked
 from qc.checks.contamination import contamination_problems
+from qc.checks.evidence import evidence_of
 from qc.checks.media_state import damaged, not_kept
 from qc.checks.near_duplicates import representatives
 from qc.checks.twins import twin_problems
@@ -48,7 +49,7 @@ class Checker:
         question = revision.as_question()
         others = self._asked.beside(item.name, question)
         shown = _shown(session, revision)
-        findings = run_checks(Subject(question, others, self._media_problems(shown)))
+        findings = run_checks(Subject(question, others, self._media_problems(shown), evidence_of(revision.notes)))
         findings += contamination_problems(session, revision, shown)
         findings += twin_problems(self._twins[item.twin_group]) if item.twin_group else []
         evidence = {"findings": [finding.model_dump() for finding in findings]}

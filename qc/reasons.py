@@ -62,6 +62,11 @@ _REASONS = (
     Reason(
         code="media_unusable", en="a material is missing, damaged, dropped or withdrawn", zh="素材缺失、损坏或已撤回"
     ),
+    Reason(
+        code="evidence_outside",
+        en="what the author marked as evidence lies outside of the medium",
+        zh="作者标注的依据超出素材范围",
+    ),
     # What the panel shows.
     Reason(
         code="suspect_key", en="the models agree on a choice that is not the key", zh="答案可疑：模型一致选择了其他选项"

@@ -1,16 +1,19 @@
 """What most tests need: a clock that stands still, a fresh project, tables in SQLite and in PostgreSQL."""
 
+import importlib.util
 import json
 import os
 import pwd
 import shutil
 import subprocess
+import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -48,6 +51,22 @@ class FrozenClock:
     def advance(self, **by: float) -> datetime:
         self.now += timedelta(**by)
         return self.now
+
+
+@pytest.fixture(scope="session")
+def load_helper() -> Callable[[str], ModuleType]:
+    """Loads a module that tests share, by its path under `tests`; once, however often it is asked for."""
+
+    def load(path: str) -> ModuleType:
+        name = f"tests/{path}"
+        if name not in sys.modules:
+            spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / path)
+            assert spec is not None and spec.loader is not None
+            sys.modules[name] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(sys.modules[name])
+        return sys.modules[name]
+
+    return load
 
 
 @pytest.fixture(autouse=True)

@@ -179,13 +179,13 @@ def put_whole(filesystem: AbstractFileSystem, place: str, data: bytes) -> None:
 
 def write_atomically(place: Path, data: bytes) -> None:
     """Write a local file so that it holds all the bytes or does not exist, even when the machine loses power."""
-    with _appearing(place) as temporary:
+    with appearing(place) as temporary:
         temporary.write_bytes(data)
 
 
 def _move_atomically(file: Path, place: Path) -> None:
     """Give a local file its place, as `write_atomically` does; from another disk it is copied."""
-    with _appearing(place) as temporary:
+    with appearing(place) as temporary:
         try:
             file.replace(temporary)
         except OSError as error:
@@ -195,7 +195,7 @@ def _move_atomically(file: Path, place: Path) -> None:
 
 
 @contextmanager
-def _appearing(place: Path) -> Iterator[Path]:
+def appearing(place: Path) -> Iterator[Path]:
     """A name for what is made in the block, which has its place once it is on the disk in whole."""
     temporary = place.with_name(f".{place.name}.{uuid.uuid4().hex}.tmp")
     try:

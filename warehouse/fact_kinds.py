@@ -68,6 +68,18 @@ FACT_KINDS: dict[str, FactKind] = {
             reason=_TEXT,
         ),
         _kind(
+            "sitting",
+            ("response_key",),
+            response_key=_TEXT,
+            exam=_TEXT,
+            seat=_TEXT,
+            profile=_TEXT,
+            position=_INT,
+            confidence=_FLOAT,
+            taken_s=_FLOAT,
+            seen_s=_FLOAT,
+        ),
+        _kind(
             "embedding",
             ("subject", "embedder"),
             subject=_TEXT,

@@ -14,8 +14,10 @@ from warehouse.tables import (
     Caption,
     Certificate,
     Event,
+    ExamPlace,
     Item,
     ItemRevision,
+    PlaceState,
     Release,
     ReleaseItem,
     ReleaseState,
@@ -61,6 +63,8 @@ def _check_flush(session: Session, _context: Any, _instances: Any) -> None:
             continue
         if isinstance(row, _IMMUTABLE):
             raise ImmutableRow(f"{type(row).__name__} rows are never changed; add a new one")
+        if isinstance(row, ExamPlace) and _before(row, "state") is not PlaceState.WAITING:
+            raise ImmutableRow("what somebody answered in an exam never changes")
         if isinstance(row, Caption) and _changes(row) != {"state"}:
             raise ImmutableRow("of a Caption only the state changes; write a new version with captions.edit_caption")
         if isinstance(row, Release) and _was_sealed(row):
@@ -102,9 +106,13 @@ def _check_statement(state: ORMExecuteState) -> None:
 
 
 def _was_sealed(release: Release) -> bool:
-    history = inspect(release).attrs["state"].history
-    before = history.deleted[0] if history.deleted else release.state
-    return bool(before == ReleaseState.SEALED)
+    return bool(_before(release, "state") == ReleaseState.SEALED)
+
+
+def _before(row: Any, name: str) -> Any:
+    """What the database holds of a field that may have been changed since."""
+    history = inspect(row).attrs[name].history
+    return history.deleted[0] if history.deleted else getattr(row, name)
 
 
 def _of_open_release(session: Session, row: Any) -> bool:

@@ -55,20 +55,30 @@ def create_item(
 def revise_item(
     session: Session, item: Item, expected_version: int, draft: Draft, clock: Clock = utc_now
 ) -> ItemRevision | None:
-    """A new revision, with which the rounds start again; None when the question says the same as the current one.
+    """A new revision, with which the rounds start again; None when the draft `says_the_same` as the current one.
 
     Raises:
         StaleVersion, ImpossibleAction: As `advance`; nothing is changed then.
     """
     item = lock_item(session, item.id)
     current = current_revision(session, item)
-    if current.content_hash == draft.question.content_hash:
+    if says_the_same(item, current, draft):
         return None
     target_state(item, expected_version, Action.REVISE)
     revision = _add_revision(session, item, current.number + 1, draft, clock)
     step = Advance(Action.REVISE, draft.author, revision_id=revision.id)
     advance(session, item.id, expected_version, step, clock)
     return revision
+
+
+def says_the_same(item: Item, current: ItemRevision, draft: Draft) -> bool:
+    """Whether a draft changes nothing: its question is the same, and while the item is its author's, its notes are.
+
+    A question under review is not judged anew for a note alone.
+    """
+    is_authors = item.state in (ItemState.DRAFT, ItemState.RETURNED)
+    same_notes = dict(current.notes) == dict(draft.notes)
+    return current.content_hash == draft.question.content_hash and (same_notes or not is_authors)
 
 
 def join_twin_group(session: Session, item: Item, group: str, actor: str, clock: Clock = utc_now) -> str:

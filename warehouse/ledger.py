@@ -12,7 +12,7 @@ from warehouse.analytics import analysis, load_sql
 from warehouse.facts import FactStore
 
 # In these states a response would come out the same if it were asked again; as `api_error` or `unparsed` it would not.
-SETTLED = ("ok", "refusal", "truncated", "empty", "blocked")
+SETTLED = ("ok", "refusal", "truncated", "empty", "blocked", "abstained", "timed_out")
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def open_run(
     )
     with database.session() as session:
         for orphan in session.exec(select(Run).where(col(Run.status) == RunStatus.RUNNING, Run.host == run.host)):
-            if not _alive(orphan.process_id):
+            if not is_alive(orphan.process_id):
                 orphan.status = RunStatus.INTERRUPTED
                 session.add(orphan)
         session.add(run)
@@ -53,7 +53,8 @@ def open_run(
             session.merge(run)
 
 
-def _alive(process_id: int) -> bool:
+def is_alive(process_id: int) -> bool:
+    """Whether a process of this machine has that number."""
     try:
         os.kill(process_id, 0)
     except ProcessLookupError:

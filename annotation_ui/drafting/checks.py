@@ -16,6 +16,7 @@ from core.taxonomy import load_taxonomy
 from evaluation.graders.choice import MOST_OPTIONS
 from qc.checks import Finding, Subject, run_checks
 from qc.checks.asked import Asked
+from qc.checks.evidence import marks_outside
 from qc.checks.key_positions import key_position_balance
 from qc.checks.media_state import not_kept
 from qc.checks.twins import twin_problems
@@ -42,6 +43,7 @@ _FIELDS = {
     "bad_step_reference": "steps",
     "points_contradict_rubric": "steps",
     "media_unusable": "media",
+    "evidence_outside": "evidence",
     "twins_not_counterfactual": "twin_group",
     "twin_media": "twin_group",
 }
@@ -86,15 +88,17 @@ def check_draft(session: Session, author: str, content: DraftContent, item: Item
     """
     materials = materials_of(session, content)
     notes = [*_gaps(content, t), *_media_gaps(content, materials, t)]
+    evidence = {place: one.model_dump(exclude_none=True) for place, one in content.evidence.items()}
     if notes:
-        return Checked(notes, None)
+        marked = marks_outside({place: material.media_ref for place, material in materials.items()}, evidence)
+        return Checked([*notes, *(_note(finding, t) for finding in marked)], None)
     name = item.name if item else content.name or UNNAMED
     try:
         question = as_question(content, name, materials)
     except BadRecord as error:
         return Checked([Note("", "error", str(error))], None)
     others = _asked_about(session, list(materials.values()), item).beside(name, question)
-    found = run_checks(Subject(question, others, tuple(_unusable(materials))))
+    found = run_checks(Subject(question, others, tuple(_unusable(materials)), evidence))
     found += _twin_findings(session, content, question, item)
     if question.kind is QuestionKind.CHOICE:
         balance = key_position_balance([*_own_questions(session, author, item), question])
@@ -212,13 +216,12 @@ def _asked_about(session: Session, materials: Sequence[Material], item: Item | N
                 stands_for.setdefault(other, own[mine])
     near = session.exec(select(Material).where(col(Material.id).in_(list(stands_for)))).all()
     same_as = {one.media["sha256"]: stands_for[one.id] for one in near if one.id not in own}
+    # Not a join made distinct: PostgreSQL compares no JSON.
+    showing = select(RevisionMedia.revision_id).where(col(RevisionMedia.material_id).in_([*ids, *stands_for]))
     query = (
         select(Item.name, ItemRevision)
         .join(ItemRevision, col(Item.current_revision_id) == col(ItemRevision.id))
-        .join(RevisionMedia, col(RevisionMedia.revision_id) == col(ItemRevision.id))
-        .where(col(RevisionMedia.material_id).in_([*ids, *stands_for]))
-        .where(col(Item.state) != ItemState.REJECTED)
-        .distinct()
+        .where(col(ItemRevision.id).in_(showing), col(Item.state) != ItemState.REJECTED)
     )
     if item is not None:
         query = query.where(Item.id != item.id)

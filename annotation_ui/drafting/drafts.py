@@ -95,22 +95,26 @@ def open_draft(session: Session, who: Principal, item_name: str | None = None, c
     return opened(session, who, DraftContent(), clock)
 
 
-def new_question(session: Session, who: Principal, language: str = "", clock: Clock = utc_now) -> ItemDraft:
-    """A draft of a new item: one's own open one that holds no words yet, where there is one.
+def new_question(
+    session: Session, who: Principal, language: str = "", clock: Clock = utc_now, task_type: str = ""
+) -> ItemDraft:
+    """A draft of a new item: one's own open one that holds no words yet, where there is one of that task type.
 
-    It begins in the language that its author wrote in last, else in the one that is given.
+    It begins in the language that its author wrote in last, else in the one that is given; where a task type is asked
+    for, in the one that is given.
 
     Raises:
         NotAllowed, AccountInactive, TooManyDrafts: As they say.
     """
     who = authorize(session, who, Permission.AUTHOR)
     for draft in open_drafts(session, who):
-        if draft.item_id is None and _is_blank(draft.content):
+        fits = not task_type or draft.content.get("language", "") == language
+        if draft.item_id is None and fits and _is_blank(draft.content, task_type):
             return draft
     last = select(ItemDraft).where(ItemDraft.author == who.user_id).order_by(col(ItemDraft.saved_at).desc()).limit(1)
     before = session.exec(last).first()
-    usual = before.content.get("language") if before else None
-    return opened(session, who, DraftContent(language=usual or language), clock)
+    usual = before.content.get("language") if before and not task_type else None
+    return opened(session, who, DraftContent(task_type=task_type, language=usual or language), clock)
 
 
 def get_draft(
@@ -145,7 +149,7 @@ def save_draft(session: Session, who: Principal, draft_id: str, save: Save, cloc
     if draft.content == content:
         if draft.closed_at is None and not is_same_tab:
             # These are now the words of both, and neither writes over them as over its own.
-            draft.editor, draft.stroke, draft.saved_by = save.editor, save.stroke, who.user_id
+            draft.editor, draft.stroke = "", 0
             session.add(draft)
         return Saved(draft.version, draft.saved_at)
     if draft.closed_at is not None:
@@ -256,9 +260,9 @@ def opened(
     return draft
 
 
-def _is_blank(content: dict[str, Any]) -> bool:
-    """Whether nobody has written yet: the language is there from the start."""
-    return set(content) <= {"language"}
+def _is_blank(content: dict[str, Any], task_type: str = "") -> bool:
+    """Whether nobody has written yet: the language is there from the start, and the task type that was asked for."""
+    return set(content) <= {"language", "task_type"} and content.get("task_type", "") == task_type
 
 
 def _revising(session: Session, who: Principal, item_name: str, clock: Clock) -> ItemDraft:

@@ -112,12 +112,16 @@ def _hand_in(session: Session, who: Principal, draft_id: str, expected_version: 
 
 
 def _created(session: Session, content: DraftContent, handed: Draft, clock: Clock) -> Item:
-    name = content.name or suggested_name(session, content)
-    try:
-        item, _ = create_item(session, name, handed, content.twin_group or None, clock)
-    except NameTaken:
-        raise ItemNameTaken(name=name) from None
-    return item
+    while True:
+        name = content.name or suggested_name(session, content)
+        try:
+            item, _ = create_item(session, name, handed, content.twin_group or None, clock)
+        except NameTaken:
+            # Of two who hand in at once, and chose no name, the second gets the next.
+            if content.name:
+                raise ItemNameTaken(name=name) from None
+        else:
+            return item
 
 
 def _revised(session: Session, item: Item, draft: ItemDraft, handed: Draft, clock: Clock) -> None:

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 import streamlit as st
+from sqlmodel import Session
 
 from annotation_ui.drafting.drafts import UnknownDraft, new_question, open_draft, reopen_draft
 from annotation_ui.page import Page
 from annotation_ui.pages import writing
 from annotation_ui.views.author import Desk, DraftRow, Returned, desk, ended
-from core.errors import InterplayError
 from warehouse.tables import ItemState
 
 
@@ -20,7 +20,7 @@ def draw(page: Page) -> None:
         return
     page.title(t("Write questions"), t("Questions that only somebody who sees, hears and reads can answer."))
     if st.button(t("New question"), type="primary", icon=":material/add:", key="new-question"):
-        _write(page)
+        begin_question(page)
     with page.studio.workspace.database.reading() as session:
         found = desk(session, page.who, page.studio.clock(), t)
     _desk(page, found)
@@ -49,18 +49,15 @@ def begin_revision(page: Page, item_name: str) -> None:
     _go_on(page, lambda session: open_draft(session, page.who, item_name, page.studio.clock).id)
 
 
-def _write(page: Page) -> None:
-    _go_on(page, lambda session: new_question(session, page.who, page.t.language, page.studio.clock).id)
+def begin_question(page: Page, task_type: str = "", language: str = "") -> None:
+    """Open the draft of a new question, of a task type and in a language where they are given."""
+    language = language or page.t.language
+    _go_on(page, lambda session: new_question(session, page.who, language, page.studio.clock, task_type).id)
 
 
-def _go_on(page: Page, opening: Callable[..., str]) -> None:
-    try:
-        with page.studio.workspace.database.session() as session:
-            draft_id = opening(session)
-    except InterplayError as error:
-        page.problem(error)
-        return
-    page.open("author", draft=draft_id)
+def _go_on(page: Page, opening: Callable[[Session], str]) -> None:
+    if (draft_id := page.stored(opening)) is not None:
+        page.open("author", draft=draft_id)
 
 
 def _desk(page: Page, found: Desk) -> None:
@@ -139,6 +136,6 @@ def _handed_in(page: Page, name: str) -> None:
     )
     with st.container(horizontal=True, key="after-handing-in"):
         if st.button(t("Write another"), type="primary", key="write-another"):
-            _write(page)
+            begin_question(page)
         if st.button(t("See the item"), key="see-item"):
             page.open("item", name=name)

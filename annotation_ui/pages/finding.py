@@ -1,10 +1,13 @@
 """The search over the library: words or meaning, and everything that it can be narrowed to."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 
 import streamlit as st
 
-from annotation_ui.finding import LENGTHS, MaterialQuery
+from annotation_ui.background import AlreadyAtWork
+from annotation_ui.finding import LENGTHS, MaterialQuery, follow, is_behind
 from annotation_ui.page import Page
 from annotation_ui.views.materials import Choice, Facets
 from annotation_ui.words import N_
@@ -23,6 +26,7 @@ LENGTH_WORDS = {
 _CHOICES = ("modality", "material-state", "licence", "tag", "spoken", "audio-type", "dialect", "length")
 _SWITCHES = ("by-meaning", "unused")
 _TEXT = "material-search"
+_INDEX = "search index"
 
 
 def draw_search(page: Page, offered: Facets) -> MaterialQuery:
@@ -82,6 +86,31 @@ def clear_search() -> None:
             st.session_state[name] = ""
         elif name.rpartition("-")[0] in _CHOICES:
             st.session_state[name] = None
+
+
+def prepare(page: Page) -> None:
+    """Have the index follow a library that has grown much, behind the page, which tells how far it is."""
+    t = page.t
+    if not is_behind(page.studio.workspace):
+        return
+    page.notice(
+        t(
+            "The library is being prepared for searching. Until then names, authors, sources, licences and tags are "
+            "searched, and not what is said or meant."
+        )
+    )
+    job = page.studio.background.job(_INDEX)
+    if job is None or (job.has_ended and job.problem is None and not job.crashed):
+        _follow(page)
+    if page.at_work(_INDEX) is not None and st.button(t("Try again"), key="index-again"):
+        _follow(page)
+        st.rerun()
+
+
+def _follow(page: Page) -> None:
+    with suppress(AlreadyAtWork):
+        work = partial(follow, page.studio.workspace)
+        page.studio.background.start(_INDEX, page.who.display_name, work, page.studio.clock)
 
 
 def tell_unmeant(page: Page, error: InterplayError | None, is_example: bool = False) -> None:

@@ -4,10 +4,15 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from annotation_ui import labels
 from annotation_ui.page import Page
+from annotation_ui.pages import home_coverage
 from annotation_ui.permissions import Permission
 from annotation_ui.views import home as view
+from annotation_ui.views.my_work import Task
+from annotation_ui.views.throughput import throughput
+from annotation_ui.words import N_
+
+_WHOSE = {"project": N_("The project"), "mine": N_("Mine")}
 
 
 def draw(page: Page) -> None:
@@ -17,7 +22,13 @@ def draw(page: Page) -> None:
         found = view.home(session, page.who, page.studio.clock(), t)
     page.title(t("Hello, {name}", name=page.who.display_name))
     if not page.who.may(Permission.SEE_ITEMS):
-        page.notice(t("There is nothing for you to do here yet. A maintainer will invite you to an exam or a game."))
+        if found.tasks:
+            _tasks(page, found.tasks)
+        else:
+            page.notice(
+                t("There is nothing for you to do here yet. A maintainer will invite you to an exam or a game.")
+            )
+        page.go("play", t("See the games"))
         return
     if found.is_empty:
         _welcome(page)
@@ -34,18 +45,20 @@ def draw(page: Page) -> None:
     with right:
         page.section(t("Where items wait"))
         page.draw("home_waiting.html", waiting=found.waiting)
-        page.section(t("What happened last"))
-        page.draw("home_events.html", happenings=found.happenings)
-    _coverage(page)
+        page.go("quality", t("Why items stop: quality control"))
+    _throughput(page)
+    home_coverage.draw(page)
+    page.section(t("What happened last"))
+    page.draw("home_events.html", happenings=found.happenings)
 
 
-def _tasks(page: Page, tasks: Sequence[view.Task]) -> None:
+def _tasks(page: Page, tasks: Sequence[Task]) -> None:
     with st.grid(min_column_width=180, gap="small", key="home-tasks"):
         for place, task in enumerate(tasks):
             with st.container(key=f"card-task-{place}"):
                 page.draw("home_task.html", task=task)
                 if st.button(page.t("Open"), key=f"open-task-{place}"):
-                    page.open(task.page)
+                    page.open(task.page, **task.query)
 
 
 def _welcome(page: Page) -> None:
@@ -61,29 +74,19 @@ def _welcome(page: Page) -> None:
     )
 
 
-def _coverage(page: Page) -> None:
+def _throughput(page: Page) -> None:
+    """What was done in the last weeks, and how long it waited."""
     t = page.t
+    head, choice = st.columns([4, 1], vertical_alignment="bottom")
+    with head:
+        page.section(t("The last weeks"))
+    whose = page.choose(choice, t("Whose"), {code: t(label) for code, label in _WHOSE.items()}, "whose", "project")
     with page.studio.workspace.database.reading() as session:
-        languages = view.languages(session)
-    if not languages:
+        found = throughput(session, page.who, page.studio.clock(), t, mine=whose == "mine")
+    if found.is_empty:
+        page.draw("quiet.html", text=t("Nothing was handed in, decided or recorded in these weeks."))
         return
-    page.section(
-        t("Coverage"), t("Items that are not rejected or retired, by task type and by the media that they show.")
-    )
-    chosen = None
-    if len(languages) > 1:
-        chosen = st.segmented_control(
-            t("Question language"),
-            languages,
-            format_func=lambda code: labels.question_language(t, code),
-            key="coverage",
-        )
-    with page.studio.workspace.database.reading() as session:
-        coverage = view.coverage(session, t, chosen)
-    page.draw("home_coverage.html", coverage=coverage)
-    if coverage.untouched:
-        missing = t(
-            "{count} of {all} task types have no item yet", count=len(coverage.untouched), all=coverage.task_type_count
-        )
-        with st.expander(missing):
-            page.draw("names.html", names=coverage.untouched)
+    page.draw("home_weeks.html", weeks=found.weeks, measures=found.measures)
+    if found.waits:
+        page.section(t("How long a round takes"), t("From the moment when an item stood before it to its decision."))
+        page.draw("home_waits.html", waits=found.waits)

@@ -5,10 +5,11 @@ import streamlit as st
 from annotation_ui.drafting.drafts import is_revisable
 from annotation_ui.page import Page
 from annotation_ui.pages.author import begin_revision
+from annotation_ui.pages.item_quality import draw_quality
 from annotation_ui.pages.noted import draw_notes
 from annotation_ui.pages.preview import draw_preview
 from annotation_ui.pages.twin import draw_twin_maker, is_twin_maker_open, open_twin_maker
-from annotation_ui.views.item import ItemDetail, UnderYourReview, item_detail
+from annotation_ui.views.item import InYourExam, ItemDetail, UnderYourReview, item_detail
 from annotation_ui.views.twins import swappable
 from core.errors import UnknownName
 from warehouse.items import get_item
@@ -17,7 +18,10 @@ from warehouse.items import get_item
 def draw(page: Page) -> None:
     """Draw the item that the address names."""
     t = page.t
-    page.go("items", t("All items"), back=True)
+    if "part" in st.query_params:
+        page.go("quality", t("Back to quality control"), back=True)
+    else:
+        page.go("items", t("All items"), back=True)
     name, number = st.query_params.get("name", ""), st.query_params.get("revision", "")
     workspace = page.studio.workspace
     try:
@@ -32,6 +36,10 @@ def draw(page: Page) -> None:
     except UnknownName:
         page.notice(t("There is no item of this name."), "warn")
         return
+    except InYourExam as told:
+        page.problem(told)
+        page.go("exam", t("To the exam"))
+        return
     except UnderYourReview as told:
         page.problem(told)
         page.go("review", t("To the review"))
@@ -45,9 +53,9 @@ def draw(page: Page) -> None:
     if to_swap and is_twin_maker_open(detail.name):
         draw_twin_maker(page, detail.name, to_swap)
         return
-    question, shown, history = st.tabs(
-        [t("Question"), t("As a model sees it"), t("Review and history")], key="tab", on_change="rerun"
-    )
+    names = [t("Question"), t("As a model sees it"), t("Review and history"), t("Quality control")]
+    first = names[-1] if st.query_params.get("tab") == "quality" else None
+    question, shown, history, quality = st.tabs(names, default=first, key="tab", on_change="rerun")
     if question.open:
         with question:
             _question(page, detail)
@@ -57,6 +65,9 @@ def draw(page: Page) -> None:
     if history.open:
         with history:
             _history(page, detail)
+    if quality.open:
+        with quality:
+            draw_quality(page, detail.name, next(one.number for one in detail.revisions if one.is_shown))
 
 
 def _question(page: Page, detail: ItemDetail) -> None:

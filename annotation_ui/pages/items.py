@@ -27,7 +27,9 @@ def draw(page: Page) -> None:
             ],
         )
         return
-    page.draw("count.html", text=t.plural("{count} item", "{count} items", found.total))
+    with st.container(horizontal=True, vertical_alignment="center", key="items-count"):
+        page.draw("count.html", text=t.plural("{count} item", "{count} items", found.total))
+        page.go("quality", t("Why items stop: quality control"))
     if not found.rows:
         page.notice(t("No item fits this choice. Take a filter away."))
         return

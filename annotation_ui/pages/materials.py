@@ -8,7 +8,7 @@ from annotation_ui import labels
 from annotation_ui.finding import MaterialQuery
 from annotation_ui.library import Upload, bring_in
 from annotation_ui.page import Page
-from annotation_ui.pages.finding import draw_clearing, draw_search, tell_unmeant
+from annotation_ui.pages.finding import draw_clearing, draw_search, prepare, tell_unmeant
 from annotation_ui.pages.material import draw_card
 from annotation_ui.permissions import Permission
 from annotation_ui.views.materials import cards_of, facets, material_columns, material_rows, materials_page
@@ -38,6 +38,7 @@ def draw(page: Page) -> None:
             ],
         )
         return
+    prepare(page)
     query = draw_search(page, offered)
     _example(page, query)
     with st.spinner(t("Looking through the library …")):

@@ -9,7 +9,7 @@ import streamlit as st
 from annotation_ui import labels
 from annotation_ui.finding import MaterialQuery
 from annotation_ui.page import Page
-from annotation_ui.pages.finding import counted, tell_unmeant
+from annotation_ui.pages.finding import counted, prepare, tell_unmeant
 from annotation_ui.views.author import material_for_editor, recent_cards
 from annotation_ui.views.materials import Card, Facets, cards_of, facets, materials_page
 from core.content import Modality
@@ -35,6 +35,7 @@ def draw_picker(
         )
         page.go("materials", t("Add materials"))
         return
+    prepare(page)
     query, is_recent = _query(page, offered, modality)
     cards: Sequence[Card]
     if is_recent:

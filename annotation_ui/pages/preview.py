@@ -5,7 +5,7 @@ import streamlit as st
 from annotation_ui import labels
 from annotation_ui.page import Page
 from annotation_ui.views.preview import condition_for, preview
-from annotation_ui.views.results import condition_label
+from annotation_ui.views.results_words import condition_label
 from core.condition import SENSES
 from core.question import Question
 

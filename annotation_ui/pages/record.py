@@ -5,7 +5,7 @@ import streamlit as st
 from annotation_ui import labels
 from annotation_ui.components.recorder import Desk, recorder
 from annotation_ui.page import Page
-from annotation_ui.pages import record_speaker
+from annotation_ui.pages import record_script, record_speaker
 from annotation_ui.pages.take import draw_take, hand_in_or_not
 from annotation_ui.permissions import Permission
 from annotation_ui.recording.routes import RECORDINGS_PATH
@@ -50,7 +50,9 @@ def _teach(page: Page, no_words: bool, no_scripts: bool) -> None:
     t = page.t
     steps = []
     if no_scripts:
-        steps.append((t("Bring in what is to be read, as a table:"), "interplay script import scripts.csv"))
+        steps.append(
+            (t("Write what is to be read, below, or bring in a table:"), "interplay script import scripts.csv")
+        )
     if no_words:
         command = "interplay consent text 1.0 --en consent.en.txt --zh consent.zh.txt --licence CC-BY-4.0"
         steps.append((t("Store the words that speakers agree to:"), command))
@@ -59,6 +61,8 @@ def _teach(page: Page, no_words: bool, no_scripts: bool) -> None:
         t("A recording needs a script to read, and words of consent that the speaker signs before the first take."),
         steps,
     )
+    if no_scripts:
+        record_script.draw(page, is_open=True)
     if no_words and page.who.may(Permission.MANAGE_PEOPLE):
         record_speaker.write_words_form(page)
 
@@ -102,6 +106,7 @@ def _scripts(page: Page, query: view.ScriptQuery, chosen: Speaker) -> None:
             if st.button(t("Read this one"), key=f"open-{row.id}"):
                 _read(row.id)
     page.pages(found.page_count)
+    record_script.draw(page)
     page.go("takes", t("My takes"))
 
 

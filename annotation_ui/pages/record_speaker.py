@@ -144,11 +144,8 @@ def _add(page: Page, found: Sequence[Speaker]) -> None:
     if not sent:
         return
     new = NewSpeaker(who == "self", spoken, band, told)
-    try:
-        with page.studio.workspace.database.session() as session:
-            added = add_speaker(session, page.who, key, new, page.studio.clock)
-    except InterplayError as error:
-        page.problem(error)
+    added = page.stored(lambda session: add_speaker(session, page.who, key, new, page.studio.clock))
+    if added is None:
         return
     st.session_state.pop("speaker-key", None)
     st.session_state.pop(_ADDING, None)

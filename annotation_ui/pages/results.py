@@ -1,18 +1,48 @@
-"""Results: condition by model, and the answers behind each number."""
+"""Results: how far models and people get, and the responses behind each number."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import streamlit as st
 
 from annotation_ui.page import Page
+from annotation_ui.pages.results_answers import SEARCH, draw_answers
+from annotation_ui.pages.results_figures import draw_abilities, draw_law, save_picture, work_beside
+from annotation_ui.results.kept import KeptResults, Results, is_quick, make_results
+from annotation_ui.results.scopes import Basis, Scope, basis, scopes
 from annotation_ui.views.results import (
-    Scope,
-    answers_page,
-    condition_label,
-    report,
-    results_table,
-    scopes,
+    PAPER_TABLES,
+    SINGLE_PEOPLE,
+    Links,
+    board,
+    cell_rows,
+    conditions_grid,
+    grid,
+    sheet_columns,
+    sheet_rows,
 )
-from evaluation.report.comparisons import conditions_in_order
-from evaluation.report.document import Report
+from annotation_ui.views.results_words import kind_label
+from annotation_ui.words import N_
+from evaluation.report.document import FEW_ITEMS
+from evaluation.report.figures import drops_figure, leaderboard_figure
+
+SHOWN = {
+    "ranks": N_("Leaderboard"),
+    "tables": N_("The paper's tables"),
+    "conditions": N_("What each modality adds"),
+    "law": N_("Compositional law"),
+    "abilities": N_("Abilities"),
+    "games": N_("Games"),
+    "answers": N_("Answers"),
+}
+# What stays in the address when another part of the page is turned to.
+_STAYS = frozenset({"show", "scope"})
+
+
+@st.cache_resource(show_spinner=False)
+def kept_results(project: str) -> KeptResults:
+    """What this server keeps of a project's results."""
+    return KeptResults()
 
 
 def draw(page: Page) -> None:
@@ -23,45 +53,184 @@ def draw(page: Page) -> None:
         offered = scopes(session, page.who, t)
     scope = _scope(page, offered)
     with page.studio.workspace.database.reading() as session:
-        found = report(session, page.who, scope, page.studio.workspace.facts)
-    if not found.cells:
-        page.empty(
-            t("No model has answered yet"),
-            t("An evaluation puts a release to models under several conditions and grades their answers."),
-            [
-                (t("Evaluate a release:"), "interplay evaluation run NAME VERSION --model MODEL"),
-                (t("Or look at a finished sample project:"), "interplay demo"),
-            ],
-        )
+        now = basis(session, page.who, scope, page.studio.workspace.facts)
+    kept = kept_results(str(page.studio.workspace.project.root))
+    found = _results(page, now, kept)
+    if found is None:
         return
-    page.section(
-        t("Accuracy by model and condition"), t.plural("{count} question", "{count} questions", scope.question_count)
-    )
-    page.draw("results_table.html", table=results_table(found, t))
-    _answers(page, found)
+    if found.answered is None:
+        _nothing(page, offered, scope)
+        return
+    shown = _shown(page)
+    links = Links(scope.code)
+    parts: Mapping[str, Callable[[], None]] = {
+        "ranks": lambda: _ranks(page, found, links),
+        "tables": lambda: _tables(page, found, links),
+        "conditions": lambda: _conditions(page, found, links),
+        "law": lambda: draw_law(page, found, kept, links),
+        "abilities": lambda: draw_abilities(page, found, links),
+        "games": lambda: _games(page),
+        "answers": lambda: draw_answers(page, found, links),
+    }
+    parts[shown]()
+    page.go("quality", t("How good the questions are: quality control"))
 
 
 def _scope(page: Page, offered: list[Scope]) -> Scope:
-    by_code = {scope.release_id or "all": scope for scope in offered}
+    by_code = {scope.code: scope for scope in offered}
     if len(offered) == 1:
         return offered[0]
     place, _ = st.columns([1, 2])
-    names = {code: scope.label for code, scope in by_code.items()}
+    count = page.t.plural
+    names = {
+        code: f"{one.label} · {count('{count} question', '{count} questions', one.question_count)}"
+        for code, one in by_code.items()
+    }
     chosen = page.choose(place, page.t("Questions"), names, "scope", default=next(iter(names)))
     return by_code[chosen] if chosen else offered[0]
 
 
-def _answers(page: Page, found: Report) -> None:
+def _shown(page: Page) -> str:
+    """Which part of the page is turned to; it stands in the address."""
+    names = {code: page.t(label) for code, label in SHOWN.items()}
+    first, given = next(iter(names)), st.query_params.get("show", "")
+    meant = given if given in names else first
+    widget = f"results-show-{page.t.language}"
+    if widget not in st.session_state:
+        st.session_state[widget] = meant
+    chosen = st.segmented_control(
+        page.t("Show"), list(names), key=widget, format_func=names.__getitem__, required=True,
+        label_visibility="collapsed", on_change=_forget_choices,
+    )  # fmt: skip
+    shown = chosen or first
+    if shown != meant:
+        st.query_params["show"] = shown
+    return shown
+
+
+def _forget_choices() -> None:
+    """What narrowed one part of the page says nothing of another."""
+    kept = {name: st.query_params.get_all(name) for name in _STAYS if name in st.query_params}
+    st.query_params.from_dict(kept)
+    for name in [one for one in st.session_state if str(one).startswith(("of.", SEARCH))]:
+        del st.session_state[name]
+
+
+def _results(page: Page, now: Basis, kept: KeptResults) -> Results | None:
+    """The numbers, or those from before the last answers came in; None while the first are being made."""
+    studio, key = page.studio, f"results {now.key}"
+    begun = studio.background.job(key)
+    found = kept.results.get(now.key)
+    if found is not None:
+        return found
+    work = partial(make_results, studio.workspace, now, kept)
+    if begun is None and is_quick(studio.workspace.facts, now):
+        work()
+        return kept.results.get(now.key)
+    older = kept.older(now)
+    told = (
+        page.t("The numbers are being made from all answers; that takes some seconds, and once only.")
+        if older is None
+        else page.t("New answers have come in. Until they are counted, these are the numbers from before.")
+    )
+    work_beside(page, key, begun, work, told)
+    return older
+
+
+def _nothing(page: Page, offered: list[Scope], scope: Scope) -> None:
     t = page.t
-    page.section(t("Answers behind the numbers"))
-    words, model, condition = st.columns(3, vertical_alignment="bottom")
-    models = {name: name for name in sorted({cell.model for cell in found.cells})}
-    conditions = {name: condition_label(t, name) for name in conditions_in_order(found.cells)}
-    text = page.search(words, t("Item"), "answer-search")
-    chosen_model = page.choose(model, t("Model"), models, "model")
-    chosen_condition = page.choose(condition, t("Shown"), conditions, "condition")
-    answers = answers_page(found, t, chosen_model, chosen_condition, text, page.page_number)
-    page.draw("count.html", text=t.plural("{count} answer", "{count} answers", answers.total))
-    if answers.rows:
-        page.draw("answers.html", rows=answers.rows)
-    page.pages(answers.page_count)
+    page.empty(
+        t("No model has answered yet"),
+        t("An evaluation puts a release to models under several conditions and grades their answers."),
+        [
+            (t("Evaluate a release:"), "interplay evaluation run NAME VERSION --model MODEL"),
+            (t("Or look at a finished sample project:"), "interplay demo"),
+        ],
+    )
+    if len(offered) > 1:
+        page.draw("quiet.html", text=t("Other questions may have answers: choose above."))
+
+
+def _ranks(page: Page, found: Results, links: Links) -> None:
+    t = page.t
+    kinds = {kind: kind_label(t, kind) for kind in found.boards}
+    kind = None
+    if len(kinds) > 1:
+        place, _ = st.columns([1, 2])
+        kind = page.choose(place, t("Kind"), kinds, "kind")
+    seen = board(found, kind, links, t)
+    if seen is None:
+        page.notice(t("No answer is graded yet, so there is nothing to rank. The answers are there."))
+        page.draw("results_link.html", href=links.to("answers"), text=t("See the answers"))
+        return
+    page.draw("results_board.html", board=seen, few=FEW_ITEMS)
+    neighbours = grid(found.report, "neighbours", links, t)
+    if neighbours is not None and kind is None:
+        page.section(neighbours.title, neighbours.note)
+        page.draw("results_grid.html", grid=neighbours)
+    tables = [found.boards[kind]] if kind else [one for one in found.report.tables if one.key in _RANKED]
+    with st.container(horizontal=True, key="results-save"):
+        page.downloads(t("leaderboard"), sheet_columns(t), partial(sheet_rows, tables, found.report.people, t))
+        save_picture(
+            page, "leaderboard", partial(found.picture, "leaderboard", partial(leaderboard_figure, found.report))
+        )
+
+
+_RANKED = ("leaderboard", "neighbours")
+
+
+def _tables(page: Page, found: Results, links: Links) -> None:
+    t = page.t
+    page.draw("quiet.html", text=t(_HOW_TO_READ, few=FEW_ITEMS))
+    drawn = [one for key in PAPER_TABLES if (one := grid(found.report, key, links, t)) is not None]
+    for one in drawn:
+        page.section(one.title, one.note)
+        page.draw("results_grid.html", grid=one)
+    missing = [key for key in PAPER_TABLES if found.report.table(key) is None and key != "twins"]
+    if missing:
+        page.draw("quiet.html", text=t(_NOT_THERE))
+    tables = [one for one in found.report.tables if one.key in PAPER_TABLES]
+    page.downloads(t("tables"), sheet_columns(t), partial(sheet_rows, tables, found.report.people, t))
+
+
+_HOW_TO_READ = N_(
+    "Points in percent; below each its 95% interval and how many answers are graded. Every number leads to the answers "
+    "behind it. Grey: fewer than {few} questions. A dash: not asked, or no such questions."
+)
+_NOT_THERE = N_(
+    "Tables without data are left out. Tables 4 and 5 need captions and transcripts in place of a modality, table 6 "
+    "multi-step questions."
+)
+
+
+def _conditions(page: Page, found: Results, links: Links) -> None:
+    t = page.t
+    points = conditions_grid(found.report, links, t)
+    page.section(points.title, t(_HOW_TO_READ, few=FEW_ITEMS))
+    page.draw("results_grid.html", grid=points)
+    page.downloads(t("conditions"), sheet_columns(t), partial(cell_rows, found.report, t))
+    lost = grid(found.report, "drops", links, t)
+    if lost is None:
+        page.notice(t("Nothing was taken away yet: ask the models again under conditions that leave a modality out."))
+        return
+    page.section(lost.title, lost.note)
+    page.draw("results_grid.html", grid=lost)
+    with st.container(horizontal=True, key="results-save"):
+        tables = [one for one in found.report.tables if one.key == "drops"]
+        page.downloads(t("losses"), sheet_columns(t), partial(sheet_rows, tables, found.report.people, t))
+        save_picture(page, "losses", partial(found.picture, "drops", partial(drops_figure, found.report)))
+    single = grid(found.report, SINGLE_PEOPLE, links, t)
+    if single is not None:
+        page.section(single.title, single.note)
+        page.draw("results_grid.html", grid=single)
+
+
+def _games(page: Page) -> None:
+    t = page.t
+    page.empty(
+        t("No game has been played yet"),
+        t(
+            "The games are not part of this version of Interplay. Once they are, the normalised performance score "
+            "(NPS) of agents and people stands here, by game: 0 is an agent that acts at random, 100 is a person."
+        ),
+    )

@@ -8,7 +8,7 @@ from annotation_ui import labels
 from annotation_ui.components.scene import scene
 from annotation_ui.components.shortcuts import Shortcut, shortcuts
 from annotation_ui.page import Page
-from annotation_ui.pages import review_answer, review_dispute, review_verdict
+from annotation_ui.pages import review_answer, review_dispute, review_kept, review_verdict
 from annotation_ui.permissions import Permission
 from annotation_ui.reviewing import desk
 from annotation_ui.reviewing.desk import TaskEnded, TaskLost
@@ -63,6 +63,7 @@ def _idle(page: Page) -> None:
         review_dispute.listed(page)
     if desk.is_reviewer(page.who):
         _recent(page)
+    review_kept.keep(page, None)
 
 
 def _waiting(page: Page) -> None:
@@ -160,7 +161,7 @@ def _take_again_button(page: Page, held: Task) -> None:
 
 def _typed(page: Page, task: Task) -> None:
     """What was typed and not handed in, to copy it from."""
-    texts = review_verdict.typed_texts(task.revision_id)
+    texts = review_kept.typed_texts(task.revision_id)
     if texts:
         page.section(page.t("What you had typed"))
         page.draw("typed.html", texts=texts)

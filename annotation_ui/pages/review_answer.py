@@ -6,12 +6,14 @@ import streamlit as st
 
 from annotation_ui.components.shortcuts import Shortcut, Walk, shortcuts
 from annotation_ui.page import Page
-from annotation_ui.pages.review_verdict import SAID, forget_texts, kept_value
+from annotation_ui.pages.review_kept import forget_texts, keep, kept_value, take_over
+from annotation_ui.pages.review_verdict import SAID
 from annotation_ui.reviewing import desk
 from annotation_ui.reviewing.desk import MOST_CHARACTERS, AnsweredBefore, NoAnswer, TaskEnded, TaskLost
 from annotation_ui.views import review as view
 from core.errors import InterplayError
 from core.question import QuestionKind
+from evaluation.prompts import letters_text, steps_text
 from qc.review.blind import Stage
 from qc.review.queue import Task
 
@@ -23,10 +25,12 @@ def draw(page: Page, task: Task, stage: Stage, asked: view.Asked, language: str)
     """Draw it alone at each click, so that what plays above goes on playing."""
     # Each stage has widgets of its own: the second click of a double click meets none of the next stage's.
     mark = f"{stage.value}-{task.revision_id}"
+    take_over(task.revision_id)
     if asked.kind is QuestionKind.CHOICE:
         sent, text = _choices(page, mark, asked)
     else:
         sent, text = _written(page, mark, asked, language)
+    keep(page, task.revision_id)
     if not sent:
         return
     try:
@@ -63,7 +67,7 @@ def _choices(page: Page, mark: str, asked: view.Asked) -> tuple[bool, str | None
                 st.button(named, key=_widget(label, mark), on_click=_pick, args=(given, label, asked.several))
     sent = st.button(t("Hand in the answer"), type="primary", key=f"answer-{mark}")
     _choice_keys(page, mark, offered, chosen, asked.several)
-    return sent, None if CANNOT_TELL in chosen else view.chosen_text(chosen)
+    return sent, None if CANNOT_TELL in chosen else letters_text(chosen)
 
 
 def _pick(given: str, label: str, several: bool) -> None:
@@ -115,7 +119,7 @@ def _written(page: Page, mark: str, asked: view.Asked, language: str) -> tuple[b
         sent = st.form_submit_button(t("Hand in the answer"), type="primary", key=f"answer-{mark}")
     found = Shortcut(("ctrl+enter",), "Ctrl + Enter", t("Hand in the answer"), f"answer-{mark}")
     shortcuts(t, [found], f"keys-{mark}")
-    written = view.steps_text(texts, language) if asked.steps else texts[0]
+    written = steps_text(texts, language) if asked.steps else texts[0]
     return sent, None if cannot_tell else written.strip()
 
 

@@ -1,7 +1,7 @@
 """The last stage of a review, and of every other decision by a person: all that is known, and the verdict."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -10,6 +10,7 @@ from annotation_ui.components.shortcuts import Shortcut, shortcuts
 from annotation_ui.forms import new_form_key
 from annotation_ui.page import Page
 from annotation_ui.pages.noted import draw_notes
+from annotation_ui.pages.review_kept import REMARKS, forget_texts, keep, kept_value, kept_values, take_over
 from annotation_ui.reviewing.desk import MOST_CHARACTERS, MOST_REMARKS, Judged, Remark, TaskEnded, TaskLost
 from annotation_ui.views import review as view
 from annotation_ui.views.changes import part_label
@@ -76,6 +77,7 @@ def panel(page: Page, at: Desk, question: Question) -> None:
 
 def _panel(page: Page, at: Desk, question: Question) -> None:
     t = page.t
+    take_over(at.place, parts_of(question))
     page.section(t("Your verdict"))
     decision = _decision(page, at)
     codes = _reasons(page, at) if decision not in (None, Decision.PASS) else []
@@ -90,6 +92,7 @@ def _panel(page: Page, at: Desk, question: Question) -> None:
     ]
     found.append(Shortcut(("ctrl+enter",), "Ctrl + Enter", t("Hand in"), first))
     shortcuts(t, found, f"verdict-keys-{at.place}")
+    keep(page, at.place)
     if sent or go_on:
         _hand_in(page, at, Judged(decision, codes, remarks), go_on)
 
@@ -139,26 +142,30 @@ def _reasons(page: Page, at: Desk) -> list[str]:
 def _remarks(page: Page, at: Desk, question: Question) -> list[Remark]:
     """Comments on parts, each with a text that is suggested for the part if the reviewer likes."""
     t = page.t
-    counted = f"review-remarks-{at.place}"
-    numbers: list[int] = st.session_state.setdefault(counted, [])
+    numbers: list[int] = kept_values(at.place).setdefault(REMARKS, [])
     parts = parts_of(question)
-    remarks = [_remark(page, at, question, parts, number, counted) for number in numbers]
+    remarks = [_remark(page, at, question, parts, number) for number in numbers]
     if len(numbers) < MOST_REMARKS:
         label = t("Add another comment") if numbers else t("Comment on a part, or suggest a text")
-        st.button(label, key=f"more-{at.place}", icon=":material/add:", on_click=_more, args=(counted,))
+        st.button(label, key=f"more-{at.place}", icon=":material/add:", on_click=_more, args=(at.place,))
     return remarks
 
 
-def _more(counted: str) -> None:
-    numbers = st.session_state[counted]
-    st.session_state[counted] = [*numbers, max(numbers, default=0) + 1]
+def _more(place: str) -> None:
+    numbers = kept_values(place).get(REMARKS, [])
+    kept_values(place)[REMARKS] = [*numbers, max(numbers, default=0) + 1]
 
 
-def _fewer(counted: str, number: int) -> None:
-    st.session_state[counted] = [one for one in st.session_state[counted] if one != number]
+def _fewer(place: str, number: int) -> None:
+    """A comment that is taken away is not kept either."""
+    kept = kept_values(place)
+    kept[REMARKS] = [one for one in kept.get(REMARKS, []) if one != number]
+    for name in list(kept):
+        if re.match(rf"(part|suggest|text-comment|text-edit)-{number}(-|$)", name):
+            del kept[name]
 
 
-def _remark(page: Page, at: Desk, question: Question, parts: Sequence[str], number: int, counted: str) -> Remark:
+def _remark(page: Page, at: Desk, question: Question, parts: Sequence[str], number: int) -> Remark:
     t = page.t
     with st.container(border=True):
         with kept_value(at.place, f"part-{number}-{t.language}", parts[0], shared=f"part-{number}") as key:
@@ -172,7 +179,7 @@ def _remark(page: Page, at: Desk, question: Question, parts: Sequence[str], numb
             wanted = now is not None and _is_suggested(page, at, number)
             st.button(
                 t("Remove"), key=f"remove-{number}-{at.place}", type="tertiary", on_click=_fewer,
-                args=(counted, number),
+                args=(at.place, number),
             )  # fmt: skip
         if wanted:
             with kept_value(at.place, f"text-edit-{number}-{part}", now) as key:
@@ -184,31 +191,3 @@ def _remark(page: Page, at: Desk, question: Question, parts: Sequence[str], numb
 def _is_suggested(page: Page, at: Desk, number: int) -> bool:
     with kept_value(at.place, f"suggest-{number}", False) as key:
         return st.toggle(page.t("Suggest another text"), key=key)
-
-
-@contextmanager
-def kept_value(place: str, name: str, default: object = None, *, shared: str | None = None) -> Iterator[str]:
-    """The key for a widget whose value outlasts its not being drawn: a lost lease, another language.
-
-    Widgets that share a value, `shared`, take it over from one another.
-    """
-    key, kept = f"{name}-{place}", st.session_state.setdefault(_texts(place), {})
-    if key not in st.session_state:
-        st.session_state[key] = kept.get(shared or name, default)
-    yield key
-    kept[shared or name] = st.session_state[key]
-
-
-def typed_texts(place: str) -> list[str]:
-    """What somebody wrote in their own words about a place and did not hand in."""
-    kept = st.session_state.get(_texts(place), {})
-    return [text for name, text in kept.items() if name.startswith("text-") and isinstance(text, str) and text.strip()]
-
-
-def forget_texts(place: str) -> None:
-    """What was typed is handed in."""
-    st.session_state.pop(_texts(place), None)
-
-
-def _texts(place: str) -> str:
-    return f"review-typed-{place}"

@@ -10,7 +10,6 @@ from annotation_ui.forms import new_form_key
 from annotation_ui.page import Page
 from annotation_ui.pages.picker import draw_picker
 from annotation_ui.views.twins import Swappable
-from core.errors import InterplayError
 
 
 def draw_twin_maker(page: Page, name: str, offered: Sequence[Swappable]) -> None:
@@ -63,16 +62,15 @@ def _make_chosen(page: Page, name: str) -> None:
     chosen = st.session_state.pop(_chosen(name), None)
     if chosen is None:
         return
-    try:
-        with page.studio.workspace.database.session() as session:
-            place, material_id, form_key = chosen
-            draft_id = twin_of_item(session, page.who, name, place, material_id, form_key, page.studio.clock).id
-    except InterplayError as error:
-        page.problem(error)
+    place, material_id, form_key = chosen
+    draft = page.stored(
+        lambda session: twin_of_item(session, page.who, name, place, material_id, form_key, page.studio.clock)
+    )
+    if draft is None:
         return
     close_twin_maker(name)
     st.session_state.pop(_form(name), None)
-    page.open("author", draft=draft_id)
+    page.open("author", draft=draft.id)
 
 
 def _open(name: str) -> str:

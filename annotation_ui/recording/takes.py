@@ -129,7 +129,7 @@ def receive(
         TakenElsewhere, TakenBack: As they say; no row tells of the bytes then.
     """
     with workspace.database.reading() as session:
-        now = authorize(session, who, Permission.RECORD)
+        now = authorize(session, who, Permission.RECORD, reads=True)
         found = speaker(session, now, sent.contributor_id, clock())
         script = session.get(Script, sent.script_id)
     if found.consent is None:

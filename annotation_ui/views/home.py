@@ -1,6 +1,5 @@
 """What the start page says: where the work stands, what waits for the reader, what happened last."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,22 +7,18 @@ from datetime import datetime
 from sqlmodel import Session, col, func, select
 
 from annotation_ui import labels
-from annotation_ui.drafting.drafts import open_drafts
 from annotation_ui.people import display_names
 from annotation_ui.permissions import Permission, Principal
 from annotation_ui.views.formats import source_title
+from annotation_ui.views.my_work import Task, tasks
 from annotation_ui.words import N_, Words
-from core.content import Modality
-from core.taxonomy import load_taxonomy
 from warehouse.tables import (
     Event,
     Item,
-    ItemRevision,
     ItemState,
     Material,
     MaterialSource,
     MaterialState,
-    RevisionMedia,
 )
 
 RECENT_EVENTS = 10
@@ -74,15 +69,6 @@ class Happening:
 
 
 @dataclass(frozen=True)
-class Task:
-    """Something that waits for the reader, and the page where it is done."""
-
-    label: str
-    count: int
-    page: str
-
-
-@dataclass(frozen=True)
 class Home:
     """The start page."""
 
@@ -94,20 +80,10 @@ class Home:
     happenings: Sequence[Happening]
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """Counts of items by task type (rows) and modality combination (columns), for one language or all."""
-
-    columns: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[int]]]
-    untouched: Sequence[str]
-    task_type_count: int
-
-
 def home(session: Session, who: Principal, now: datetime, t: Words) -> Home:
-    """The start page as this person sees it. Who may not see items gets a page without them."""
+    """The start page as this person sees it. Who may not see items gets what waits for them, and nothing else."""
     if not who.may(Permission.SEE_ITEMS):
-        return Home(False, (), (), (), (), ())
+        return Home(False, tasks(session, who, now, t), (), (), (), ())
     kept = session.exec(select(func.count()).select_from(Material).where(Material.state == MaterialState.KEPT)).one()
     by_state = _count_states(session)
     longest = max(kept, *by_state.values(), 1) if by_state else max(kept, 1)
@@ -115,40 +91,12 @@ def home(session: Session, who: Principal, now: datetime, t: Words) -> Home:
     stages += [_stage(state, by_state, longest, t) for state in _FUNNEL]
     return Home(
         is_empty=not kept and not by_state,
-        tasks=_tasks(session, who, t),
+        tasks=tasks(session, who, now, t),
         funnel=stages,
         aside=[_stage(state, by_state, longest, t) for state in _ASIDE if by_state.get(state)],
         waiting=_waiting(session, now, t),
         happenings=_happenings(session, now, t),
     )
-
-
-def coverage(session: Session, t: Words, language: str | None = None) -> Coverage:
-    """How items that are not rejected or retired spread over task types and modality combinations."""
-    counts: Counter[tuple[str, str]] = Counter()
-    combinations: Counter[str] = Counter()
-    for task_type, asked_in, modalities in _shapes(session):
-        if language is not None and asked_in != language:
-            continue
-        label = labels.modality_set(t, modalities)
-        counts[task_type, label] += 1
-        combinations[label] += 1
-    columns = [label for label, _ in combinations.most_common()]
-    taxonomy = load_taxonomy()
-    known = [entry.id for entry in taxonomy.task_types]
-    touched = {task_type for task_type, _ in counts}
-    order = [name for name in known if name in touched] + sorted(touched - set(known))
-    return Coverage(
-        columns=columns,
-        rows=[(labels.task_type(t, name), [counts[name, column] for column in columns]) for name in order],
-        untouched=[labels.task_type(t, name) for name in known if name not in touched],
-        task_type_count=len(known),
-    )
-
-
-def languages(session: Session) -> list[str]:
-    """Languages that questions are written in, the most used first."""
-    return [code for code, _ in Counter(asked_in for _, asked_in, _ in _shapes(session)).most_common()]
 
 
 def _count_states(session: Session) -> Mapping[ItemState, int]:
@@ -158,27 +106,6 @@ def _count_states(session: Session) -> Mapping[ItemState, int]:
 def _stage(state: ItemState, by_state: Mapping[ItemState, int], longest: int, t: Words) -> Stage:
     count = by_state.get(state, 0)
     return Stage(t(labels.ITEM_STATES[state]), count, count / longest)
-
-
-def _tasks(session: Session, who: Principal, t: Words) -> list[Task]:
-    tasks: list[Task] = []
-    mine = col(ItemRevision.author).in_([who.user_id, who.name])
-    current = (
-        select(func.count()).select_from(Item).join(ItemRevision, col(Item.current_revision_id) == col(ItemRevision.id))
-    )
-    if who.may(Permission.AUTHOR):
-        drafts = open_drafts(session, who)
-        begun = [draft.item_id for draft in drafts if draft.item_id]
-        unbegun = current.where(mine, Item.state == ItemState.DRAFT, col(Item.id).not_in(begun))
-        returned = current.where(mine, Item.state == ItemState.RETURNED)
-        tasks += [
-            Task(t("Your drafts"), len(drafts) + session.exec(unbegun).one(), "author"),
-            Task(t("Returned to you"), session.exec(returned).one(), "author"),
-        ]
-    if who.may(Permission.REVIEW):
-        waiting = current.where(~mine, Item.state == ItemState.ROUND1_PASSED)
-        tasks.append(Task(t("Waiting for a reviewer"), session.exec(waiting).one(), "review"))
-    return tasks
 
 
 def _waiting(session: Session, now: datetime, t: Words) -> list[Waiting]:
@@ -229,20 +156,3 @@ def _subject_names(session: Session, ids: set[str]) -> Mapping[str, str]:
     ).all()
     materials = {material_id: source_title(origin) for material_id, origin in sources}
     return {subject_id: subject_id[:8] for subject_id in ids} | materials | dict(items)
-
-
-def _shapes(session: Session) -> list[tuple[str, str, frozenset[Modality]]]:
-    """Task type, language and media modalities of every item that counts."""
-    senses: dict[str, set[Modality]] = {}
-    for revision_id, placeholder in session.exec(select(RevisionMedia.revision_id, RevisionMedia.placeholder)):
-        senses.setdefault(revision_id, set()).add(Modality(placeholder.partition("_")[0]))
-    question = col(ItemRevision.question)
-    query = (
-        select(ItemRevision.id, question["task_type"].as_string(), question["language"].as_string())
-        .join(Item, col(Item.current_revision_id) == col(ItemRevision.id))
-        .where(col(Item.state).not_in([ItemState.REJECTED, ItemState.RETIRED]))
-    )
-    return [
-        (task_type, asked_in, frozenset(senses.get(revision_id, ())))
-        for revision_id, task_type, asked_in in session.exec(query)
-    ]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from sqlalchemy import ColumnElement, true
 from sqlmodel import Session, col, select
 
 from annotation_ui import labels
@@ -16,6 +17,7 @@ from annotation_ui.views.notes import note_lines, told_lines
 from annotation_ui.views.preview import Block, Option, options, prompt_blocks
 from annotation_ui.words import N_, Words
 from core.question import AnswerKey, Question
+from evaluation.exam.knowing import shut_items
 from qc.review.queue import present_task
 from qc.review.waiting import REVIEW
 from warehouse.blobs import BlobStore
@@ -30,6 +32,12 @@ class UnderYourReview(Told):
     """An item whose page would show a reviewer what is still hidden from them."""
 
     text = N_("You are reviewing this item. Its page opens again when you have decided: until then you judge it blind.")
+
+
+class InYourExam(UnderYourReview):
+    """An item whose page would show somebody what they are asked in an exam."""
+
+    text = N_("You are to answer this item, or its twin, in an exam. Its page opens again when you have finished that.")
 
 
 @dataclass(frozen=True)
@@ -119,12 +127,11 @@ def item_detail(
     Raises:
         NotAllowed: The person may not see items.
         UnknownName: There is no such item.
-        UnderYourReview: They are to judge it blind.
+        UnderYourReview, InYourExam: As `refuse_spoiled`.
     """
     require(who, Permission.SEE_ITEMS)
     item = get_item(session, name)
-    if _is_to_judge(session, who, item, now):
-        raise UnderYourReview
+    refuse_spoiled(session, who, item, now)
     all_of_them = session.exec(
         select(ItemRevision).where(ItemRevision.item_id == item.id).order_by(col(ItemRevision.number).desc())
     ).all()
@@ -204,12 +211,44 @@ def _twins(session: Session, item: Item, t: Words) -> list[Twin]:
     return [Twin(one.name, one.state, t(labels.ITEM_STATES[one.state])) for one in session.exec(query)]
 
 
-def _is_to_judge(session: Session, who: Principal, item: Item, now: datetime) -> bool:
+def sees_key(session: Session, who: Principal, now: datetime) -> ColumnElement[bool]:
+    """`may_see_key` as a condition on `Item`, for lists; without what the person is to judge or answer now."""
+    names = [who.user_id, who.name]
+    wrote = select(ItemRevision.item_id).where(col(ItemRevision.author).in_(names))
+    judged = select(Verdict.revision_id).where(col(Verdict.by_person), col(Verdict.decider).in_(names))
+    free: ColumnElement[bool] = true()
+    if not who.may(Permission.SEE_EVERY_KEY):
+        free = (
+            col(Item.state).in_(SETTLED) | col(Item.id).in_(wrote) | col(Item.current_revision_id).in_(judged)
+        )  # fmt: skip
+    free &= col(Item.id).not_in(shut_items(session, who.user_id))
+    name = _to_judge(session, who, now)
+    return free if name is None else free & (col(Item.name) != name)
+
+
+def refuse_spoiled(session: Session, who: Principal, item: Item, now: datetime) -> None:
+    """Keep shut what would spoil a blind review or an exam.
+
+    Raises:
+        UnderYourReview: The person is to judge the item blind.
+        InYourExam: It, or a twin of it, is in an exam of theirs that they have not finished.
+    """
+    if is_to_judge(session, who, item, now):
+        raise UnderYourReview
+    if item.id in shut_items(session, who.user_id):
+        raise InYourExam
+
+
+def is_to_judge(session: Session, who: Principal, item: Item, now: datetime) -> bool:
     """Whether the item is the person's present task of blind review, which the page of the item would spoil."""
+    return _to_judge(session, who, now) == item.name
+
+
+def _to_judge(session: Session, who: Principal, now: datetime) -> str | None:
     if not who.may(Permission.REVIEW):
-        return False
+        return None
     task = present_task(session, who.name, lambda: now)
-    return task is not None and task.kind == REVIEW and task.item == item.name
+    return task.item if task is not None and task.kind == REVIEW else None
 
 
 def _without_key(question: Question) -> Question:

@@ -14,6 +14,7 @@ from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.views.formats import searched
 from annotation_ui.words import Words
 from core.content import TextPart
+from evaluation.exam.knowing import shut_items
 from warehouse.database import Database
 from warehouse.spreadsheets import Cell
 from warehouse.tables import Item, ItemRevision, ItemState
@@ -77,7 +78,7 @@ def items_page(session: Session, who: Principal, query: ItemQuery, now: datetime
         NotAllowed: The person may not see items.
     """
     require(who, Permission.SEE_ITEMS)
-    conditions = _conditions(who, query)
+    conditions = _conditions(session, who, query)
     joined = col(Item.current_revision_id) == col(ItemRevision.id)
     counted = select(func.count()).select_from(Item).join(ItemRevision, joined)
     total = session.exec(counted.where(*conditions)).one()
@@ -116,7 +117,7 @@ def item_rows(database: Database, who: Principal, query: ItemQuery, t: Words) ->
         found = session.exec(
             select(Item, ItemRevision)
             .join(ItemRevision, col(Item.current_revision_id) == col(ItemRevision.id))
-            .where(*_conditions(who, query))
+            .where(*_conditions(session, who, query))
             .order_by(col(Item.name))
         ).all()
         names = display_names(session, {revision.author for _, revision in found})
@@ -154,9 +155,16 @@ def item_choices(session: Session) -> ItemChoices:
     )
 
 
-def _conditions(who: Principal, query: ItemQuery) -> list[ColumnElement[bool]]:
+def snippet(text: str) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= SNIPPET_LENGTH else line[: SNIPPET_LENGTH - 1].rstrip() + "…"
+
+
+def _conditions(session: Session, who: Principal, query: ItemQuery) -> list[ColumnElement[bool]]:
     question = col(ItemRevision.question)
-    found: list[ColumnElement[bool]] = []
+    # What somebody is to be asked in an exam, they must not read before.
+    found: list[ColumnElement[bool]] = [col(Item.id).not_in(shut_items(session, who.user_id))]
     if query.state is not None:
         found.append(col(Item.state) == query.state)
     if query.task_type is not None:
@@ -178,12 +186,11 @@ def _conditions(who: Principal, query: ItemQuery) -> list[ColumnElement[bool]]:
 def _row(item: Item, revision: ItemRevision, author: str, now: datetime, t: Words) -> ItemRow:
     question = revision.as_question()
     written = (part.text if isinstance(part, TextPart) else f"[{part.name}]" for part in question.prompt)
-    text = " ".join("".join(written).split())
     return ItemRow(
         name=item.name,
         state=item.state,
         state_label=t(labels.ITEM_STATES[item.state]),
-        snippet=text if len(text) <= SNIPPET_LENGTH else text[: SNIPPET_LENGTH - 1].rstrip() + "…",
+        snippet=snippet("".join(written)),
         task_type=labels.task_type(t, question.task_type),
         language=labels.question_language(t, question.language),
         modalities=labels.modality_set(t, question.modalities),

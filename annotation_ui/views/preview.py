@@ -79,20 +79,21 @@ def prompt_blocks(question: Question, links: MediaLinks, user_id: str, blobs: Bl
 
 
 def part_blocks(parts: Sequence[Part], links: MediaLinks, user_id: str, blobs: BlobStore, t: Words) -> list[Block]:
-    """Text and media in order, each medium with an address of its own."""
+    """Text and media in order, each medium with an address of its own; films are silent, as models get them."""
     blocks: list[Block] = []
     for part in parts:
         if isinstance(part, TextPart):
             blocks.append(Block(text=part.text))
         elif isinstance(part, MediaPart):
             media = part.media
+            is_film = media.modality is Modality.VIDEO
             blocks.append(
                 Block(
                     name=part.name,
                     modality=media.modality.value,
                     modality_label=t(labels.MODALITIES[media.modality]),
                     facts=short_facts(media),
-                    url=links.url(media, user_id),
+                    url=links.url(media, user_id, "silent" if is_film else "whole"),
                     missing=not blobs.exists(media.sha256),
                 )
             )

@@ -1,200 +1,393 @@
-"""Evaluation numbers: condition by model, and the answers behind each number."""
+"""Numbers of a report in words: the leaderboard, tables whose every number leads to its responses."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from urllib.parse import urlencode
 
-from sqlmodel import Session, col, select
+import numpy as np
 
 from annotation_ui import labels
-from annotation_ui.permissions import Permission, Principal, require
-from annotation_ui.views.item import SETTLED
-from annotation_ui.words import N_, Words
+from annotation_ui.results.behind import Chosen
+from annotation_ui.results.kept import Results
+from annotation_ui.views.results_words import TABLES, condition_label, kind_label, modalities_label, phrase
+from annotation_ui.words import Words
+from core.condition import FULL
 from core.question import QuestionKind
-from evaluation.report.build import build_report
-from evaluation.report.comparisons import conditions_in_order
-from evaluation.report.document import AnswerRow, Cell, Report
-from evaluation.report.items import item_facts
-from evaluation.run import evaluated_models
-from warehouse.facts import FactStore
-from warehouse.tables import Item, ItemRevision, ItemState, Release, ReleaseItem
+from evaluation.report.comparisons import as_number, conditions_in_order, coverage
+from evaluation.report.document import FEW_ITEMS, Cell, Column, Number, Report, Row, Selection, Table, TableCell
+from evaluation.report.figures import models_of
+from evaluation.report.frame import POINTS
+from warehouse.spreadsheets import Cell as SheetCell
 
-ANSWERS_PAGE_SIZE = 25
-SMALL_CELL = 10
-CONDITIONS = {
-    "full": N_("Everything"),
-    "without_image": N_("Without image"),
-    "without_audio": N_("Without audio"),
-    "without_video": N_("Without video"),
-    "text_only": N_("Text only"),
-    "options_only": N_("Options only"),
-}
-NO_ANSWER = {
-    "refusal": N_("Refused"),
-    "truncated": N_("Cut off"),
-    "empty": N_("Empty"),
-    "blocked": N_("Blocked"),
-    "api_error": N_("Error"),
-}
-
-
-@dataclass(frozen=True)
-class Scope:
-    """Which questions the numbers are about: a release, or (without an id) every item whose review is over."""
-
-    release_id: str | None
-    label: str
-    question_count: int
+PAPER_TABLES = ("benchmarks", "table2", "table3", "table4", "table5", "table6", "twins")
+SINGLE_PEOPLE = "single_people"
+SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)
 class CellView:
-    """One number: mean points in percent with its interval, and how many answers could be graded."""
+    """One cell: mean points in percent with the 95% interval, how many answers could be graded, and its link.
 
-    points: str
-    interval: str
-    graded: str
-    share: float
-    is_small: bool
-    is_ungraded: bool
+    A cell without a link is words, or empty; `tip` says why, or all that is known of the number.
+    """
+
+    text: str
+    interval: str = ""
+    graded: str = ""
+    bounds: str = ""
+    invalid: str = ""
+    tip: str = ""
+    href: str = ""
+    is_small: bool = False
+    is_star: bool = False
+    is_words: bool = False
 
 
 @dataclass(frozen=True)
-class ResultsTable:
-    """Rows are models and question kinds, columns conditions; None where a model was not asked."""
+class GridRow:
+    """A row, called by what it is of; `note` says more of it."""
 
+    label: str
+    cells: Sequence[CellView]
+    is_person: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table to draw; `groups` are common heads over columns, with how many each spans."""
+
+    key: str
+    title: str
+    note: str
+    head: str
     columns: Sequence[str]
-    rows: Sequence[tuple[str, str, Sequence[CellView | None]]]
+    groups: Sequence[tuple[str, int]]
+    rows: Sequence[GridRow]
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many responses met a fate, and the way to them."""
+
+    text: str
+    href: str = ""
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """A place in the leaderboard; people have none. `low`, `at` and `high` are percent, None without a number."""
+
+    place: str
+    label: str
+    is_person: bool
+    cell: CellView
+    low: float | None
+    at: float | None
+    high: float | None
+    ranks: str
+    answered: Count
+    unasked: Count
+    failed: Count
+    invalid: Count
+    ungraded: Count
+
+
+@dataclass(frozen=True)
+class Board:
+    """The leaderboard; `notes` say what its numbers rest on, `chance` is what guessing gives, where that is known."""
+
+    rows: Sequence[BoardRow]
+    notes: Sequence[str]
     chance: str
+    has_small: bool
 
 
-@dataclass(frozen=True)
-class AnswerView:
-    """One response with its grade; `state` says why there is no answer, where there is none."""
+class Links:
+    """Addresses of this page."""
 
-    item: str
-    model: str
-    condition: str
-    state: str
-    answer: str
-    points: str
-    reason: str
+    def __init__(self, scope: str) -> None:
+        self._scope = scope
 
+    def to(self, show: str, **more: str) -> str:
+        """A part of the page, relative to it."""
+        return f"results?{urlencode({'show': show, 'scope': self._scope, **more})}"
 
-@dataclass(frozen=True)
-class AnswersPage:
-    """One page of responses."""
+    def behind(self, number: Number) -> str:
+        """The responses behind a number."""
+        return self.responses(Chosen.behind(number))
 
-    rows: Sequence[AnswerView]
-    total: int
-    page: int
-    page_count: int
-
-
-def scopes(session: Session, who: Principal, t: Words) -> list[Scope]:
-    """What can be looked at, the newest release first.
-
-    Raises:
-        NotAllowed: The person may not see results.
-    """
-    require(who, Permission.SEE_RESULTS)
-    releases = session.exec(select(Release).order_by(col(Release.created_at).desc())).all()
-    found = [
-        Scope(release.id, f"{release.name} {release.version}", len(_of_release(session, release.id)))
-        for release in releases
-    ]
-    settled = len(_settled(session, who))
-    return [*found, Scope(None, t("All items"), settled)] if settled or not found else found
+    def responses(self, chosen: Chosen, **more: str) -> str:
+        """Chosen responses."""
+        pairs = [("show", "answers"), ("scope", self._scope), *more.items()]
+        for prefix, selection in (("of", chosen.selection), ("than", chosen.against or {})):
+            pairs += [(f"{prefix}.{name}", value) for name, values in selection.items() for value in values]
+        return f"results?{urlencode(pairs)}"
 
 
-def report(session: Session, who: Principal, scope: Scope, facts: FactStore) -> Report:
-    """The numbers of a scope, from the stored responses and grades.
+def board(found: Results, kind: str | None, links: Links, t: Words) -> Board | None:
+    """The leaderboard over all questions or those of one kind; None where nothing is graded."""
+    table = found.boards.get(kind) if kind else found.report.table("leaderboard")
+    if table is None or found.answered is None:
+        return None
+    among: Selection = {"kind": (kind,)} if kind else {}
+    rows = [_board_row(found, row, among, links, t) for row in table.rows]
+    return Board(
+        rows=rows,
+        notes=_board_notes(found, table, t),
+        chance=_chance(found.report, kind, t),
+        has_small=any(row.cell.is_small for row in rows),
+    )
 
-    Raises:
-        NotAllowed: The person may not see results.
-    """
-    require(who, Permission.SEE_RESULTS)
-    revisions = _settled(session, who) if scope.release_id is None else _of_release(session, scope.release_id)
-    items = item_facts(session, [revision.id for revision in revisions])
-    models = None if scope.release_id is None else evaluated_models(session, scope.label)
-    return build_report(facts, scope.label, items, models, with_tables=False)
+
+def grid(found: Report, key: str, links: Links, t: Words, only: Sequence[str] | None = None) -> Grid | None:
+    """One table of a report, of some of its models alone where these are named; None where there are no data for it."""
+    table = found.table(key)
+    if table is None:
+        return None
+    title, note = TABLES[key]
+    return Grid(
+        key=key,
+        title=t(title),
+        note=t(note),
+        head=phrase(t, table.head),
+        columns=[_head(column, t) for column in table.columns],
+        groups=_groups(table.columns, t),
+        rows=[
+            GridRow(
+                _label(row, t),
+                [
+                    _counted(one, column, t) or cell_view(one, links, t)
+                    for one, column in zip(row.cells, table.columns, strict=True)
+                ],
+                row.label in found.people or key == SINGLE_PEOPLE,
+            )
+            for row in table.rows
+            if only is None or row.label in only
+        ],
+    )
 
 
-def results_table(found: Report, t: Words) -> ResultsTable:
-    """The table of a report."""
+def conditions_grid(found: Report, links: Links, t: Words) -> Grid:
+    """Points by condition: a row for each model and kind of question."""
     conditions = conditions_in_order(found.cells)
     by_place = {(cell.model, cell.kind, cell.condition): cell for cell in found.cells}
-    chances = [cell.chance for cell in found.cells if cell.chance is not None and cell.condition == "full"]
-    return ResultsTable(
+    return Grid(
+        key="conditions",
+        title=t("Points by condition"),
+        note=t("Every model, kind of question and condition that was asked."),
+        head=t("Model"),
         columns=[condition_label(t, name) for name in conditions],
+        groups=[],
         rows=[
-            (
+            GridRow(
                 model,
-                t(labels.KINDS[QuestionKind(kind)]),
-                [_cell(by_place.get((model, kind, name)), t) for name in conditions],
+                [_cell_at(by_place, (model, kind, name), links, t) for name in conditions],
+                model in found.people,
+                kind_label(t, kind),
             )
-            for model, kind in dict.fromkeys((cell.model, cell.kind) for cell in found.cells)
+            for kind in dict.fromkeys(cell.kind for cell in found.cells)
+            for model in models_of(found)
+            if any(cell.model == model and cell.kind == kind for cell in found.cells)
         ],
-        chance=t.percent(chances[0] / 100) if chances else "",
     )
 
 
-def answers_page(
-    found: Report, t: Words, model: str | None = None, condition: str | None = None, text: str = "", page: int = 1
-) -> AnswersPage:
-    """The responses behind the numbers, narrowed to a model, a condition and a part of the item's name."""
-    wanted = [
-        row
-        for row in found.answers
-        if (model is None or row.model == model)
-        and (condition is None or row.condition == condition)
-        and text.strip().lower() in row.item_name.lower()
-    ]
-    page_count = max(1, -(-len(wanted) // ANSWERS_PAGE_SIZE))
-    page = min(max(page, 1), page_count)
-    rows = wanted[(page - 1) * ANSWERS_PAGE_SIZE : page * ANSWERS_PAGE_SIZE]
-    return AnswersPage([_answer(row, t) for row in rows], len(wanted), page, page_count)
-
-
-def condition_label(t: Words, name: str) -> str:
-    """A condition in words; one that we have no words for stays readable."""
-    return t(CONDITIONS[name]) if name in CONDITIONS else name.replace("_", " ")
-
-
-def _cell(cell: Cell | None, t: Words) -> CellView | None:
-    if cell is None:
-        return None
+def cell_view(cell: TableCell, links: Links, t: Words) -> CellView:
+    """A cell of a report."""
+    if not isinstance(cell, Number):
+        return CellView("–" if cell.text == "-" else phrase(t, cell.text))
     graded = f"{t.number(cell.graded)}/{t.number(cell.answered)}"
-    if cell.points is None or cell.low is None or cell.high is None:
-        return CellView("", "", graded, 0.0, True, True)
+    if cell.points is None:
+        if not cell.answered:
+            return CellView("–", tip=phrase(t, cell.reason or ""))
+        return CellView(t("not graded"), graded=graded, href=links.behind(cell), is_small=True)
     return CellView(
-        points=t.percent(cell.points / 100),
-        interval=f"{cell.low:.0f}–{cell.high:.0f}",
-        graded=graded,
-        share=cell.points / 100,
-        is_small=cell.graded < SMALL_CELL,
-        is_ungraded=False,
+        text=points_text(cell.points),
+        interval="" if cell.low is None or cell.high is None else between(cell.low, cell.high, t),
+        graded=t.number(cell.graded) if cell.graded == cell.answered else graded,
+        bounds=_bounds(cell),
+        invalid=t("{count} invalid", count=t.number(cell.invalid)) if cell.invalid else "",
+        tip=_told(cell, t),
+        href=links.behind(cell),
+        is_small=cell.is_small,
+        is_star=cell.p_holm is not None and cell.p_holm < SIGNIFICANT,
     )
 
 
-def _answer(row: AnswerRow, t: Words) -> AnswerView:
-    return AnswerView(
-        item=row.item_name,
-        model=row.model,
-        condition=condition_label(t, row.condition),
-        state=t(NO_ANSWER[row.state]) if row.state in NO_ANSWER else "",
-        answer=row.answer or row.error or "",
-        points=t("not graded") if row.points is None else f"{row.points:g}",
-        reason=row.reason or "",
+def points_text(points: float) -> str:
+    """Points in percent, with a minus that is one."""
+    return f"{points:.1f}".replace("-", "−")
+
+
+def between(low: float, high: float, t: Words) -> str:
+    """Two ends; words between them where one is negative, for a dash is a minus too."""
+    ends = [f"{end:.0f}".replace("-", "−") for end in (low, high)]
+    return t("{low} to {high}", low=ends[0], high=ends[1]) if low < 0 else "–".join(ends)
+
+
+def sheet_columns(t: Words) -> list[str]:
+    """Heads of a table that is saved: a line for each number."""
+    names = [t("Table"), t("Row"), t("Human"), t("Kind"), t("Group"), t("Column"), t("Value")]
+    return [*names, "95% low", "95% high", t("Answered"), t("Graded"), t("No valid answer"), t("Items"), t("Clusters")]
+
+
+def sheet_rows(tables: Sequence[Table], people: Sequence[str], t: Words) -> Iterator[Sequence[SheetCell]]:
+    """The numbers of some tables, a line each, with all their digits."""
+    for table in tables:
+        title = t(TABLES[table.key][0]) if table.key in TABLES else t("Leaderboard")
+        for row in table.rows:
+            for column, cell in zip(table.columns, row.cells, strict=True):
+                place = [title, _label(row, t), _yes(row.label in people, t), "", phrase(t, column.group or "")]
+                yield [*place, _head(column, t), *_values(cell, t)]
+
+
+def cell_rows(found: Report, t: Words) -> Iterator[Sequence[SheetCell]]:
+    """The same of the points by model, kind and condition."""
+    for cell in found.cells:
+        person = _yes(cell.model in found.people, t)
+        place = [t("Points by condition"), cell.model, person, kind_label(t, cell.kind), ""]
+        yield [*place, condition_label(t, cell.condition), *_values(as_number(cell), t)]
+
+
+def _values(cell: TableCell, t: Words) -> list[SheetCell]:
+    if not isinstance(cell, Number):
+        value = cell.value if isinstance(cell.value, int | float) and not isinstance(cell.value, bool) else None
+        return [phrase(t, cell.text) if value is None else value, *([None] * 7)]
+    return [
+        cell.points, cell.low, cell.high, cell.answered, cell.graded, cell.invalid, cell.items, cell.clusters,
+    ]  # fmt: skip
+
+
+def _board_row(found: Results, row: Row, among: Selection, links: Links, t: Words) -> BoardRow:
+    assert found.answered is not None
+    place, number, ends = row.cells
+    assert isinstance(number, Number)
+    frame, shown = found.answered.frame, number.selection
+    wanted = np.ones(len(frame.items), dtype=bool)
+    for attribute, values in among.items():
+        wanted &= frame.of_items[attribute].is_in(values)
+    wanted[frame.item[frame.mask(shown)]] = False
+
+    def count(outcome: str) -> Count:
+        selection = {**shown, "outcome": (outcome,)}
+        met = int(frame.mask(selection).sum())
+        return Count(t.number(met), links.responses(Chosen(selection))) if met else Count("–")
+
+    is_person, unasked = row.label in found.report.people, int(wanted.sum())
+    return BoardRow(
+        place="–" if is_person or isinstance(place, Number) else phrase(t, place.text).replace("-", "–"),
+        label=row.label,
+        is_person=is_person,
+        cell=cell_view(number, links, t),
+        low=number.low,
+        at=number.points,
+        high=number.high,
+        ranks="" if isinstance(ends, Number) else phrase(t, ends.text),
+        answered=Count(t.number(number.answered), links.behind(number)) if number.answered else Count("–"),
+        unasked=Count(t.number(unasked) if unasked else "–"),
+        failed=count("failed"),
+        invalid=count("invalid"),
+        ungraded=count("ungraded"),
     )
 
 
-def _of_release(session: Session, release_id: str) -> Sequence[ItemRevision]:
-    query = select(ItemRevision).join(ReleaseItem, col(ReleaseItem.revision_id) == col(ItemRevision.id))
-    return session.exec(query.where(ReleaseItem.release_id == release_id)).all()
+def _board_notes(found: Results, table: Table, t: Words) -> list[str]:
+    """Whether the models answered the same questions: else their points are not of the same thing."""
+    assert found.answered is not None
+    numbers = [row.cells[1] for row in table.rows if row.label not in found.report.people]
+    selections = [one.selection for one in numbers if isinstance(one, Number) and one.graded]
+    for_all, for_any = coverage(found.answered.frame, selections)
+    if for_all == for_any:
+        return []
+    text = t(
+        "Of {some} questions, {all} are graded for every model: the points of different models stand for different "
+        "questions, and only the gaps between neighbours are over the same ones.",
+        some=t.number(for_any), all=t.number(for_all),
+    )  # fmt: skip
+    return [text]
 
 
-def _settled(session: Session, who: Principal) -> Sequence[ItemRevision]:
-    """Answers tell keys: items under review are only for those who may see every key."""
-    states = list(ItemState) if who.may(Permission.SEE_EVERY_KEY) else sorted(SETTLED)
-    query = select(ItemRevision).join(Item, col(Item.current_revision_id) == col(ItemRevision.id))
-    return session.exec(query.where(col(Item.state).in_(states))).all()
+def _chance(found: Report, kind: str | None, t: Words) -> str:
+    """What guessing gives with everything shown; of kinds together there is nothing to say."""
+    kinds = {cell.kind for cell in found.cells}
+    wanted = kind or (next(iter(kinds)) if len(kinds) == 1 else None)
+    cells = [cell for cell in found.cells if cell.kind == wanted and cell.condition == FULL.name]
+    known = [cell.chance for cell in cells if cell.chance is not None]
+    if wanted != QuestionKind.CHOICE or not known:
+        return ""
+    ends = [points_text(min(known)), points_text(max(known))]
+    return ends[0] if ends[0] == ends[1] else t("{low} to {high}", low=ends[0], high=ends[1])
+
+
+def _cell_at(
+    by_place: Mapping[tuple[str, str, str], Cell], place: tuple[str, str, str], links: Links, t: Words
+) -> CellView:
+    cell = by_place.get(place)
+    return CellView("–", tip=t("not asked")) if cell is None else cell_view(as_number(cell), links, t)
+
+
+def _counted(cell: TableCell, column: Column, t: Words) -> CellView | None:
+    """What Table 1 counts, `audio+image 2, audio 1`, in words; None for other cells."""
+    words = {"Modalities": modalities_label, "Languages": labels.question_language, "Kinds": kind_label}.get(
+        column.title
+    )
+    if words is None or isinstance(cell, Number) or cell.text == "-":
+        return None
+    counted = [one.rsplit(" ", 1) for one in cell.text.split(", ")]
+    told = t("; ").join(f"{words(t, name.replace('-', '_'))} {count}" for name, count in counted)
+    return CellView(told, is_words=True)
+
+
+def _bounds(cell: Number) -> str:
+    """Between what the ungraded answers could move the number."""
+    if cell.graded == cell.answered or cell.worst is None or cell.best is None:
+        return ""
+    return f"{points_text(cell.worst)}–{points_text(cell.best)}"
+
+
+def _told(cell: Number, t: Words) -> str:
+    told = [
+        t("{graded} of {answered} graded", graded=t.number(cell.graded), answered=t.number(cell.answered)),
+        t("{items} questions in {clusters} clusters", items=t.number(cell.items), clusters=t.number(cell.clusters)),
+    ]
+    if bounds := _bounds(cell):
+        told.append(t("the ungraded could move it between {ends}", ends=bounds))
+    if cell.is_small:
+        told.append(t("fewer than {few} questions", few=FEW_ITEMS))
+    if cell.p is not None:
+        told.append(f"p {cell.p:.4f}" + ("" if cell.p_holm is None else f", Holm {cell.p_holm:.4f}"))
+    if cell.smallest_visible is not None:
+        told.append(t("smallest visible difference {points}", points=points_text(cell.smallest_visible)))
+    return t("; ").join(told)
+
+
+def _head(column: Column, t: Words) -> str:
+    """The head of a column; one that is a condition has its words."""
+    name = column.title.replace(" ", "_")
+    known = condition_label(t, name)
+    return known if known != column.title else phrase(t, column.title)
+
+
+def _groups(columns: Sequence[Column], t: Words) -> list[tuple[str, int]]:
+    if all(column.group is None for column in columns):
+        return []
+    grouped = groupby(columns, key=lambda column: column.group)
+    return [(phrase(t, group or ""), len(list(under))) for group, under in grouped]
+
+
+def _label(row: Row, t: Words) -> str:
+    first = row.cells[0] if row.cells else None
+    if isinstance(first, Number) and "person" in first.selection:
+        (who,), (number,) = first.selection["model"], first.selection["person"]
+        return t("{who}, person {number}", who=who, number=number)
+    if isinstance(first, Number) and first.against is not None and first.measure == POINTS:
+        better, worse = (one["model"][0] for one in (first.selection, first.against))
+        if better != worse:
+            return t("{better} over {worse}", better=better, worse=worse)
+    return phrase(t, row.label)
+
+
+def _yes(so: bool, t: Words) -> str:
+    return t("yes") if so else ""

@@ -45,7 +45,7 @@ _GROUPS: Mapping[str, Sequence[str]] = {
     ),
     _NEEDS: (
         "answerable_from_text", "redundant_modality", "unhelpful_modality", "missing_modality", "leaking_step",
-        "too_easy", "twins_not_counterfactual", "twin_media",
+        "evidence_outside",        "too_easy", "twins_not_counterfactual", "twin_media",
     ),
     _MATERIALS: (
         "poor_material", "media_unusable", "bad_placeholder", "media_named", "inappropriate", "withdrawn",
@@ -246,18 +246,6 @@ def part_text(question: Question, part: str) -> str | None:
         case "answer":
             return "; ".join(question.answer.accepted) or ", ".join(map(choice_label, question.answer.correct))
     return None
-
-
-def chosen_text(letters: Sequence[str]) -> str:
-    """Chosen letters as a model writes them."""
-    return ", ".join(sorted(letters))
-
-
-def steps_text(answers: Sequence[str], language: str) -> str:
-    """Answers to steps as a model writes them, in lines of their own; empty ones are left out."""
-    heading = "步骤{number}：{text}" if language.partition("-")[0] == "zh" else "Step {number}: {text}"
-    lines = [(number, " ".join(text.split())) for number, text in enumerate(answers, start=1)]
-    return "\n".join(heading.format(number=number, text=text) for number, text in lines if text)
 
 
 def time_left(expires_at: datetime, now: datetime, t: Words) -> str:

@@ -145,6 +145,21 @@ def waiting_takes(session: Session, who: Principal, page: int, now: datetime, t:
     return _page(session, [_standing(TakeState.WAITING)], page, False, now, t)
 
 
+def takes_to_decide(session: Session, who: Principal) -> int:
+    """How many takes wait for this person's decision: of one's own voice only maintainers decide.
+
+    Raises:
+        NotAllowed: They may not decide.
+    """
+    require(who, Permission.REVIEW)
+    query = select(func.count()).select_from(Recording).join(Consent, col(Consent.id) == col(Recording.consent_id))
+    query = query.where(_standing(TakeState.WAITING))
+    own = own_contributor(session, who)
+    if own is not None and not who.may(Permission.MANAGE_PEOPLE):
+        query = query.where(Recording.contributor_id != own)
+    return session.exec(query).one()
+
+
 def next_waiting(session: Session, after: str) -> str | None:
     """Another take that waits; None for none."""
     query = select(Recording.id).join(Consent, col(Consent.id) == col(Recording.consent_id))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import duckdb
 
-from compression.importers.base import BadPool, Importer, Reading
+from compression.importers.base import BadPool, Importer, NoScores, Reading, UnknownFormat
 from core.registry import Entry, Registry
 
 IMPORTERS: Registry[Importer] = Registry(
@@ -33,7 +33,7 @@ def load_scores(connection: duckdb.DuckDBPyConnection, path: Path, reading: Read
     if not path.exists():
         raise BadPool(f"{path}: no such file or folder")
     if path.is_file() and not path.stat().st_size:
-        raise BadPool(f"{path} is empty; write it again")
+        raise NoScores(f"{path} is empty; write it again")
     entry = IMPORTERS[reading.format] if reading.format else _knowing(path)
     entry.load().load(connection, path, reading)
     return entry.fingerprint
@@ -49,4 +49,6 @@ def _knowing(path: Path) -> Entry[Importer]:
     known = ", ".join(entry.name for entry in IMPORTERS)
     if path.is_dir():
         raise BadPool(f"{path} holds nothing in a known format ({known}); of a folder of Parquet or CSV name the files")
-    raise BadPool(f"{path} is not in a known format ({known}); name one with --format, or write it as Parquet or CSV")
+    raise UnknownFormat(
+        f"{path} is not in a known format ({known}); name one with --format, or write it as Parquet or CSV"
+    )

@@ -17,7 +17,51 @@ CREATE OR REPLACE TEMP TABLE raw (
 
 
 class BadPool(InterplayError):
-    """Scores that cannot be read, or that are no pool of scores in [0, 1]."""
+    """Scores that cannot be read, or that are no pool of scores in [0, 1]; `details` are for who tells it otherwise."""
+
+    def __init__(self, text: str, **details: object) -> None:
+        super().__init__(text)
+        self.details = details
+
+
+class UnknownFormat(BadPool):
+    """A file that no importer knows."""
+
+
+class NoScores(BadPool):
+    """A file without a single score."""
+
+
+class NoColumn(BadPool):
+    """A table that lacks a column: `column`, and `there`, what it has."""
+
+
+class NotNumbers(BadPool):
+    """Scores that are words: how many, and an `example`."""
+
+
+class ScoresOutside(BadPool):
+    """Scores outside of [0, 1]: how many, and one `score` of `model` on `question`."""
+
+
+class ScoresDiffer(BadPool):
+    """A file with several scores of one model for one question: how many such cells, and one of them."""
+
+
+class OtherScores(BadPool):
+    """A pool that has other scores than the file: how many, and one of them; `was` is the pool's."""
+
+
+class NothingLeft(BadPool):
+    """A rule for missing scores that leaves no question or no model: how many `cells` are missing."""
+
+
+class NothingHeldOut(BadPool):
+    """Too few models, or families of them, to hold some out."""
+
+
+class BadName(BadPool):
+    """A name that no pool, or no subset, can have."""
 
 
 @dataclass(frozen=True)

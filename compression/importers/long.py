@@ -5,7 +5,7 @@ from pathlib import Path
 
 import duckdb
 
-from compression.importers.base import RAW_TABLE, BadPool, Reading
+from compression.importers.base import RAW_TABLE, BadPool, NoColumn, NotNumbers, Reading
 from compression.importers.rows import rename
 
 PARQUET = {".parquet", ".pq"}
@@ -40,7 +40,10 @@ class LongForm:
             connection.execute(RAW_TABLE)
             bad = connection.execute(_NOT_A_NUMBER.format(score=names["score"])).fetchall()
             for example, count in bad:
-                raise BadPool(f"{path}: {count} scores are no numbers, {example!r} for one; write numbers in [0, 1]")
+                raise NotNumbers(
+                    f"{path}: {count} scores are no numbers, {example!r} for one; write numbers in [0, 1]",
+                    count=count, example=example,
+                )  # fmt: skip
             connection.execute(_FILL.format(**names), [reading.scale])
             rename(connection, path, reading)
         except (duckdb.Error, OSError) as error:
@@ -57,10 +60,11 @@ class LongForm:
         missing = [wanted[name] for name in needed if wanted[name].casefold() not in there]
         missing += [wanted[name] for name in reading.columns if wanted.get(name, name).casefold() not in there]
         if missing:
-            raise BadPool(
+            raise NoColumn(
                 f"{path} has no column {missing[0]!r}, only {', '.join(columns)}; "
-                "name another with --column question_id=NAME (or model, score, benchmark, family), or --model NAME"
-            )
+                "name another with --column question_id=NAME (or model, score, benchmark, family), or --model NAME",
+                column=missing[0], there=", ".join(columns),
+            )  # fmt: skip
         quoted = {name: '"' + column.replace('"', '""') + '"' for name, column in wanted.items()}
         fallback = {"benchmark": reading.benchmark or path.stem, "model": reading.model, "family": None}
         for name, value in fallback.items():

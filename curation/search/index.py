@@ -32,7 +32,7 @@ _BUSY_S = 60.0
 _BACK = timedelta(minutes=1)
 """How far before the last mark changes are read again on PostgreSQL, where a row can become visible after a later one:
 longer than any transaction. SQLite has one writer at a time."""
-_BATCH = 2_000
+_BATCH = 500
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,13 @@ class SearchIndex:
             if ids or grown:
                 map_rows(connection)
         return len(ids)
+
+    def behind(self, workspace: Workspace) -> int:
+        """How many materials `refresh` would read again; all of them where the index was never made."""
+        held = self._marks()
+        with workspace.database.reading() as session:
+            now = _marks(session)
+            return 0 if held == now else len(_changed(session, held, now))
 
     def space(self, connection: sqlite3.Connection, embedder: str) -> "Space | None":
         """The vectors of an embedder, None when there are none."""

@@ -73,7 +73,7 @@ def invalid(question: Question, state: str, grader: str) -> Grade:
 
     Args:
         question: What was asked.
-        state: `refusal`, `truncated` or `empty`, as the response was stored.
+        state: One of `evaluation.grade.INVALID_STATES`, as the response was stored.
         grader: The fingerprint that signs the grade.
     """
     mark = Mark(Verdict.INVALID, "the response holds no answer", Why(state))

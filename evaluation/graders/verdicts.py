@@ -25,6 +25,9 @@ class Why(StrEnum):
     EMPTY = "empty"
     REFUSAL = "refusal"
     TRUNCATED = "truncated"
+    # Of a person: they said that they cannot tell; their time was over.
+    ABSTAINED = "abstained"
+    TIMED_OUT = "timed_out"
     UNCLOSED_THINKING = "unclosed_thinking"
     COPIES_OPTIONS = "copies_options"
     UNREAD = "unread"

@@ -4,7 +4,7 @@ WITH calls AS (
     SELECT DISTINCT ON (model, parameters, request_key)
         model, parameters, request_key, state, input_tokens, output_tokens, cost_usd
     FROM graded_answers
-    WHERE purpose <> 'imported'
+    WHERE purpose <> 'imported' AND purpose NOT LIKE 'exam %'
     ORDER BY model, parameters, request_key, key
 ),
 

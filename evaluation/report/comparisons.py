@@ -9,7 +9,7 @@ import numpy as np
 from core.condition import FULL
 from evaluation.metrics import adjacent_gaps, holm, rank_intervals
 from evaluation.report.document import Cell, Column, Number, Plain, Row, Selection, Table, TableCell
-from evaluation.report.frame import Frame, Mask
+from evaluation.report.frame import Frame
 from evaluation.report.items import ItemFacts, blind_ceiling
 
 SEED = 0
@@ -29,9 +29,10 @@ def conditions_in_order(cells: Iterable[Cell]) -> list[str]:
     return sorted({cell.condition for cell in cells}, key=condition_order)
 
 
-def ranking(frame: Frame, people: Sequence[str]) -> list[str]:
+def ranking(frame: Frame, people: Sequence[str], among: Selection | None = None) -> list[str]:
     """Models by their points under full, best first and unmeasured ones last; persons stand before all models."""
-    points = {model: frame.number({"model": (model,), **_FULL}).points for model in frame.names("model")}
+    shown = {**_FULL, **(among or {})}
+    points = {model: frame.number({"model": (model,), **shown}).points for model in frame.names("model", among)}
 
     def place(model: str) -> tuple[bool, bool, float, str]:
         found = points[model]
@@ -40,17 +41,21 @@ def ranking(frame: Frame, people: Sequence[str]) -> list[str]:
     return sorted(points, key=place)
 
 
-def leaderboard(frame: Frame, models: Sequence[str], people: Sequence[str]) -> Table | None:
-    """Rank, points and what the data say of the rank; persons have no rank. `models` as `ranking` gives them."""
-    numbers = {model: frame.number({"model": (model,), **_FULL}) for model in models}
+def leaderboard(
+    frame: Frame, models: Sequence[str], people: Sequence[str], among: Selection | None = None
+) -> Table | None:
+    """Rank, points and what the data say of the rank; persons have no rank.
+
+    `models` as `ranking` gives them; `among` narrows the questions.
+    """
+    shown = {**_FULL, **(among or {})}
+    numbers = {model: frame.number({"model": (model,), **shown}) for model in models}
     ranked = [model for model in models if model not in people and numbers[model].points is not None]
     if not any(number.points is not None for number in numbers.values()):
         return None
     ranks: dict[str, tuple[int, int]] = {}
-    coverage = ""
     if ranked:
         points = np.array([frame.by_item(numbers[model].selection) for model in ranked])
-        coverage = _coverage(~np.isnan(points))
         found = rank_intervals(points, frame.item_cluster, np.random.default_rng(SEED))
         ranks = dict(zip(ranked, found, strict=True))
     rows = []
@@ -67,16 +72,24 @@ def leaderboard(frame: Frame, models: Sequence[str], people: Sequence[str]) -> T
         key="leaderboard",
         title="Leaderboard",
         note="Mean points over all questions, asked in full. Rank, 95%: how far the rank moves when the questions are "
-        "drawn anew, in whole clusters." + coverage,
+        "drawn anew, in whole clusters."
+        + _coverage_told(*coverage(frame, [numbers[model].selection for model in ranked])),
         head="model",
         columns=(Column(title="Rank"), Column(title="Points"), Column(title="Rank, 95%")),
         rows=tuple(rows),
     )
 
 
-def _coverage(graded: Mask) -> str:
-    """What to say of models (rows) that are not graded on the same questions (columns); nothing if they are."""
-    for_all, for_any = int(graded.all(axis=0).sum()), int(graded.any(axis=0).sum())
+def coverage(frame: Frame, selections: Iterable[Selection]) -> tuple[int, int]:
+    """How many questions are graded in every one of some selections, and in any; none of none."""
+    graded = [~np.isnan(frame.by_item(one)) for one in selections]
+    if not graded:
+        return 0, 0
+    return int(np.logical_and.reduce(graded).sum()), int(np.logical_or.reduce(graded).sum())
+
+
+def _coverage_told(for_all: int, for_any: int) -> str:
+    """What to say of models that are not graded on the same questions; nothing if they are."""
     if for_all == for_any:
         return ""
     return (

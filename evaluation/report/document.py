@@ -28,6 +28,7 @@ class Number(Frozen):
         answered: Responses. `graded` of them have points; `invalid` of those refused, were cut or empty (zero points).
             For a difference, pairs.
         items, clusters: Graded items, and the independent groups that they form.
+        people: Who gave the graded answers, where that were persons.
         selection: The responses.
         against: For a difference, the responses whose points are taken away, item by item.
         measure: What is averaged: `points` of each response; `step_1`, `step_2`, `steps_3_on`, the points earned on a
@@ -48,6 +49,7 @@ class Number(Frozen):
     invalid: int = 0
     items: int = 0
     clusters: int = 0
+    people: int = 0
     selection: Selection
     against: Selection | None = None
     measure: str = "points"
@@ -121,6 +123,7 @@ class ItemRow(Frozen):
         kind: `choice`, `open` or `multi_step`.
         scope: What its media are: `audio`, `visual` (image or video), `omni` (both) or `text` (none).
         modalities: `audio+image`, ...
+        task_type: Its id.
         branch: `perception`, `reasoning` or `not stated` (a task type outside the taxonomy).
         ability: A column of UNO-Bench's Table 3, or `none`.
         sound: `environment`, `speech`, `not stated` or `none` (no audio).
@@ -128,6 +131,7 @@ class ItemRow(Frozen):
         twin: `yes` or `no`: whether it belongs to a group of counterfactual twins, `twin_group`.
         cluster: Items of one cluster share media or a twin group.
         step_points: Points of each sub-question, of ten.
+        asked_of_people: `yes` or `no`: whether a person answered it in full.
     """
 
     revision_id: str
@@ -135,6 +139,7 @@ class ItemRow(Frozen):
     kind: str
     scope: str
     modalities: str
+    task_type: str
     branch: str
     ability: str
     sound: str
@@ -143,6 +148,7 @@ class ItemRow(Frozen):
     twin_group: str | None
     cluster: str
     step_points: tuple[int, ...] = ()
+    asked_of_people: str = "no"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +157,7 @@ class AnswerRow:
 
     `view` says what the model was shown in the words of UNO-Bench's Tables 4 and 5 (`full`, `audio_only`,
     `audio_and_caption`, `visual_only`, `visual_and_words`), or `none`. `answer` and `error` are cut after
-    `ANSWER_KEPT_CHARACTERS`.
+    `ANSWER_KEPT_CHARACTERS`. `person` numbers the persons of one label; `none` for models.
     """
 
     model: str
@@ -166,6 +172,7 @@ class AnswerRow:
     points: float | None
     reason: str | None
     step_points: Sequence[float | None] = ()
+    person: str = "none"
 
 
 class Report(Frozen):

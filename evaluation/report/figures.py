@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, which colour-blind readers tell apart, without the yellow, which white paper swallows.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7A5195", "#4D4D4D")
-_PERSON = "#222222"
+_PERSONS = ("#222222", "#777777", "#a6a6a6")
 _MARKERS = "osD^v"
 _WIDTH_IN = 8.6
 # So many, with the marks before them, stand side by side over a figure of that width.
@@ -73,6 +73,26 @@ def drops_figure(report: Report) -> bytes | None:
     return _dots("drops", report, shown, draw)
 
 
+def people_figure(report: Report, words: Callable[[str], str] = str) -> bytes | None:
+    """Points by ability of people and models with their intervals, over the questions that people answered.
+
+    `words` says how the reader calls an ability, and what is measured.
+    """
+    table = report.table("people")
+    if table is None:
+        return None
+    places = range(len(table.columns) - 1)  # the last one holds differences
+    shown = [
+        (words(table.columns[place].title), {row.label: _number(row, place) for row in table.rows}) for place in places
+    ]
+
+    def draw(axes: "Axes") -> None:
+        axes.set_xlim(-1, 101)
+        axes.set_xlabel(words("points, percent"))
+
+    return _dots("people", report, shown, draw)
+
+
 def leaderboard_figure(report: Report) -> bytes | None:
     """Points of each model with their intervals, best on top."""
     table = report.table("leaderboard")
@@ -94,33 +114,40 @@ def leaderboard_figure(report: Report) -> bytes | None:
         return as_svg(figure)
 
 
-def radar_figure(report: Report) -> bytes | None:
-    """Points by ability, persons as a filled area and models as lines; needs three abilities."""
+def radar_figure(
+    report: Report, models: Sequence[str] | None = None, words: Callable[[str], str] = str
+) -> bytes | None:
+    """Points by ability, persons as a filled area and models as lines; needs three abilities.
+
+    Points of few items are hollow; where an ability was not measured, the line breaks.
+
+    Args:
+        report: Whose numbers are drawn.
+        models: Of all models and persons these alone, in colours of their own.
+        words: How the reader calls an ability.
+    """
     table = report.table("table3")
     if table is None:
         return None
+    rows = [row for row in table.rows if models is None or row.label in models]
     places = [
         place
         for place, column in enumerate(table.columns)
-        if column.title != "Overall" and any(_number(row, place).points is not None for row in table.rows)
+        if column.title != "Overall" and any(_number(row, place).points is not None for row in rows)
     ]
     if len(places) < 3:
         return None
-    colours = _colours(report)
+    colours = _colours(report, models)
     angles = np.linspace(0, 2 * np.pi, len(places), endpoint=False)
-    closed = np.append(angles, angles[0])
     with drawing("radar", _RC):
-        figure = _figure(4.2, max(6.2, 5.6 + 0.075 * _longest(row.label for row in table.rows)))
+        figure = _figure(4.2, max(6.2, 5.6 + 0.075 * _longest(row.label for row in rows)))
         axes: Any = figure.subplots(subplot_kw={"projection": "polar"})
         axes.set_theta_offset(np.pi / 2)
         axes.set_theta_direction(-1)
-        for row in table.rows:
-            points = [_number(row, place).points for place in places]
-            line = np.array([np.nan if one is None else one for one in [*points, points[0]]])
-            if row.label in report.people:
-                axes.fill(closed, line, color=_PERSON, alpha=0.1)
-            axes.plot(closed, line, color=colours[row.label], linewidth=1.6, label=short_name(row.label))
-        axes.set_xticks(angles, [table.columns[place].title for place in places])
+        for number, row in enumerate(rows):
+            numbers = [_number(row, place) for place in places]
+            _web(axes, angles, numbers, row.label, colours[row.label], number, row.label in report.people)
+        axes.set_xticks(angles, [words(table.columns[place].title) for place in places])
         axes.set_ylim(0, 100)
         axes.set_yticks([25, 50, 75, 100])
         axes.tick_params(axis="y", labelsize=7, labelcolor=_QUIET)
@@ -130,9 +157,33 @@ def radar_figure(report: Report) -> bytes | None:
         return as_svg(figure)
 
 
+def _web(
+    axes: Any,
+    angles: Sequence[float] | np.ndarray[Any, Any],
+    numbers: Sequence[Number],
+    label: str,
+    colour: str,
+    place: int,
+    is_person: bool,
+) -> None:
+    """One model's line through its abilities, with a mark at each."""
+    closed = np.append(angles, angles[0])
+    line = np.array([np.nan if one.points is None else one.points for one in [*numbers, numbers[0]]])
+    if is_person:
+        axes.fill(closed, line, color=colour, alpha=0.1)
+    marker = _MARKERS[place % len(_MARKERS)]
+    shared = {"color": colour, "marker": marker, "markersize": 4.5, "linewidth": 1.6}
+    full = [at for at, one in enumerate(numbers) if not one.is_small]
+    axes.plot(closed, line, **shared, markevery=full, label=short_name(label))
+    for at, one in enumerate(numbers):
+        if one.is_small and one.points is not None:
+            axes.plot(closed[at : at + 1], line[at : at + 1], **shared, markerfacecolor="white")
+
+
 FIGURES: Mapping[str, Callable[[Report], bytes | None]] = {
     "leaderboard": leaderboard_figure,
     "table3": radar_figure,
+    "people": people_figure,
     "conditions": points_figure,
     "drops": drops_figure,
 }
@@ -194,10 +245,11 @@ def _plain(axes: "Axes") -> None:
     axes.set_axisbelow(True)
 
 
-def _colours(report: Report) -> dict[str, str]:
-    models = [model for model in models_of(report) if model not in report.people]
+def _colours(report: Report, among: Sequence[str] | None = None) -> dict[str, str]:
+    drawn = [model for model in models_of(report) if among is None or model in among]
+    models = [model for model in drawn if model not in report.people]
     found = {model: _COLOURS[place % len(_COLOURS)] for place, model in enumerate(models)}
-    return found | dict.fromkeys(report.people, _PERSON)
+    return found | {label: _PERSONS[place % len(_PERSONS)] for place, label in enumerate(report.people)}
 
 
 def _longest(names: Iterable[str]) -> int:

@@ -1,8 +1,9 @@
 """Graded responses as columns of numbers: selecting them, and taking means over what was selected."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +12,15 @@ from numpy.typing import NDArray
 from core.condition import FULL
 from core.content import Modality
 from core.question import POINTS_TOTAL
-from evaluation.grade import INVALID_STATES
+from evaluation.grade import INVALID_STATES, NO_ANSWER_STATES
 from evaluation.metrics import Codes, Difference, Values, compare, groups_right, mean_of
 from evaluation.report.document import ItemRow, Number, Selection
 
 Mask = NDArray[np.bool_]
-ITEM_ATTRIBUTES = ("kind", "scope", "modalities", "branch", "ability", "sound", "steps", "twin", "cluster")
+ITEM_ATTRIBUTES = (
+    "kind", "scope", "modalities", "task_type", "branch", "ability", "sound", "steps", "twin", "cluster",
+    "asked_of_people",
+)  # fmt: skip
 # The conditions that show a view of an item which is heard and seen, the best first; where an entry names modalities,
 # the condition does so only for items that are seen in these alone.
 _VIEWS: Mapping[str, Mapping[str, set[str] | None]] = {
@@ -26,6 +30,9 @@ _VIEWS: Mapping[str, Mapping[str, set[str] | None]] = {
     "visual_and_words": {"transcript_for_audio": None, "caption_for_audio": None},
 }
 NO_VIEW = "none"
+NO_PERSON = "none"
+OUTCOMES = ("right", "partial", "wrong", "invalid", "ungraded", "failed")
+"""What became of a response; `failed` brought no answer at all, an `invalid` one no points, by the model."""
 POINTS, ALL_RIGHT, LATER_STEPS = "points", "all_right", "steps_3_on"
 
 
@@ -55,7 +62,7 @@ class Frame:
     Attributes:
         items: All items that could have been asked.
         of_items: Their attributes by name, one entry an item.
-        of_responses: Attributes of responses (`model`, `condition`, `view`, `state`) by name.
+        of_responses: Attributes of responses (`model`, `condition`, `view`, `state`, `outcome`, `person`) by name.
         item: Place of each response's item in `items`.
         replicate: Which repetition each response is.
         points: In [0, 1], NaN where not graded.
@@ -110,7 +117,9 @@ class Frame:
             return Number(points=None, selection=selection, measure=measure, reason=self._why_nothing(selection))
         values, most = self.measured(measure)
         graded = chosen & ~np.isnan(values)
-        mean = mean_of(values[graded], self.item_cluster[self.item[graded]])
+        persons = self.persons[graded]
+        by_people = len(persons) > 0 and persons.min() >= 0
+        mean = mean_of(values[graded], self.item_cluster[self.item[graded]], persons if by_people else None)
         known = float(values[graded].sum())
         return Number(
             points=None if mean is None else 100 * mean.value,
@@ -122,7 +131,8 @@ class Frame:
             graded=int(graded.sum()),
             invalid=int((graded & self.mask({"state": INVALID_STATES})).sum()),
             items=len(np.unique(self.item[graded])),
-            clusters=0 if mean is None else mean.clusters,
+            clusters=0 if mean is None else len(np.unique(self.item_cluster[self.item[graded]])),
+            people=len(np.unique(persons)) if by_people else 0,
             selection=selection,
             measure=measure,
             reason="no answer is graded" if mean is None else None,
@@ -134,6 +144,12 @@ class Frame:
         sums = np.bincount(self.item[chosen], self.points[chosen], len(self.items))
         counts = np.bincount(self.item[chosen], minlength=len(self.items))
         return np.divide(sums, counts, out=np.full(len(self.items), np.nan), where=counts > 0)
+
+    @cached_property
+    def persons(self) -> Codes:
+        """Who gave each response, a number for each person; -1 for models."""
+        model, person = self.of_responses["model"].codes, self.of_responses["person"].codes
+        return np.where(person == 0, -1, model * len(self.of_responses["person"].names) + person)
 
     @property
     def item_cluster(self) -> Codes:
@@ -212,13 +228,16 @@ class Frame:
         return "not asked" if wanted.any() else "no such questions"
 
 
-def build_frame(table: pa.Table, labels: Sequence[str], items: Sequence[ItemRow]) -> Frame:
+def build_frame(
+    table: pa.Table, labels: Sequence[str], items: Sequence[ItemRow], people: Collection[str] = ()
+) -> Frame:
     """The frame of the responses of a table (a row of `graded_answers.sql` each).
 
     Args:
         table: Columns revision_id, condition, replicate, state, points, step_points.
         labels: What the report calls the model of each response.
         items: All items that could have been asked.
+        people: Labels of those that are persons, told apart by the replicate.
     """
     of_items = {name: Coded.of(getattr(one, name) for one in items) for name in ITEM_ATTRIBUTES}
     of_items["twin_group"] = Coded.of(one.twin_group or "" for one in items)
@@ -231,13 +250,44 @@ def build_frame(table: pa.Table, labels: Sequence[str], items: Sequence[ItemRow]
     replicate = table["replicate"].to_numpy()
     asking = np.stack([of_responses["model"].codes, item, replicate])
     of_responses["view"] = _views(of_responses["condition"], of_items["modalities"], asking)
+    of_responses["person"] = _persons(of_responses["model"], replicate, people)
+    items = _asked_of_people(items, item, of_responses)
+    of_items["asked_of_people"] = Coded.of(one.asked_of_people for one in items)
     points = table["points"].to_numpy().astype(float)
+    of_responses["outcome"] = _outcomes(of_responses["state"], points)
     width = max((len(one.step_points) for one in items), default=0)
     worth = np.array([(*one.step_points, *(0,) * (width - len(one.step_points))) for one in items], dtype=float)
     worth = worth.reshape(len(items), width) / POINTS_TOTAL
     return Frame(
         tuple(items), of_items, of_responses, item, replicate, points, worth, _steps(table, worth[item], points)
     )
+
+
+def _persons(model: Coded, replicate: Codes, people: Collection[str]) -> Coded:
+    """The number of the person behind each response, from 1 for each label of people; `none` for models."""
+    number = np.zeros(len(model.codes), dtype=np.int64)
+    for code, name in enumerate(model.names):
+        if name in people:
+            theirs = model.codes == code
+            number[theirs] = 1 + np.unique(replicate[theirs], return_inverse=True)[1]
+    return Coded(number, [NO_PERSON, *(str(place) for place in range(1, int(number.max(initial=0)) + 1))])
+
+
+def _asked_of_people(items: Sequence[ItemRow], item: Codes, of_responses: Mapping[str, Coded]) -> Sequence[ItemRow]:
+    """The items, those marked that a person answered in full: on these people and models can be compared."""
+    in_full = (of_responses["person"].codes > 0) & of_responses["condition"].is_in((FULL.name,))
+    marked = set(item[in_full].tolist())
+    return [
+        one.model_copy(update={"asked_of_people": "yes"}) if place in marked else one for place, one in enumerate(items)
+    ]
+
+
+def _outcomes(state: Coded, points: Values) -> Coded:
+    failed, invalid = state.is_in(NO_ANSWER_STATES), state.is_in(INVALID_STATES)
+    ungraded = np.isnan(points)
+    told = [ungraded & failed, ungraded, invalid, points == 1, points == 0]
+    names = ["failed", "ungraded", "invalid", "right", "wrong"]
+    return Coded(np.select(told, [OUTCOMES.index(name) for name in names], OUTCOMES.index("partial")), OUTCOMES)
 
 
 def _steps(table: pa.Table, worth: Values, points: Values) -> Values:

@@ -71,6 +71,7 @@ class ItemFacts(Frozen):
             kind=question.kind.value,
             scope=self.scope,
             modalities="+".join(sorted(question.modalities)) or NONE,
+            task_type=question.task_type,
             branch=task_type.branch if task_type else NOT_STATED,
             ability=task_type.report_ability.value if task_type and task_type.report_ability else NONE,
             sound=(self.sound or NOT_STATED) if has_audio else NONE,

@@ -16,6 +16,7 @@ _ANSWER_CHARACTERS_ON_PAGE = 600
 _FIGURE_TITLES = {
     "leaderboard": f"Points with 95% intervals; hollow: fewer than {FEW_ITEMS} items",
     "table3": "Points by ability",
+    "people": "Points by ability with 95% intervals, over the questions that people answered in full",
     "conditions": "Points by condition with 95% intervals, for the kind of question with most graded answers",
     "drops": "Points lost, with 95% intervals",
 }
@@ -84,6 +85,8 @@ def _between(low: float, high: float, decimals: int) -> str:
 def _details(number: Number) -> str:
     """All that is known of a number, for whoever points at it."""
     told = [f"{number.graded} of {number.answered} graded", f"{number.items} items in {number.clusters} clusters"]
+    if number.people:
+        told.append("by 1 person" if number.people == 1 else f"by {number.people} people")
     if number.invalid:
         told.append(f"{number.invalid} invalid, with zero points")
     if number.worst is not None and number.best is not None and number.graded < number.answered:
@@ -117,6 +120,7 @@ def _columns(answers: Sequence[AnswerRow], items: Sequence[ItemRow]) -> dict[str
             _cut(answer.answer if answer.answer is not None else answer.error),
             _cut(answer.reason),
             answer.key,
+            answer.person,
         ]
         for answer in answers
     ]

@@ -1,7 +1,7 @@
 "use strict";
 (function () {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const FIELDS = { model: 2, condition: 3, view: 4, state: 5 };
+  const FIELDS = { model: 2, condition: 3, view: 4, state: 5, person: 10 };
   const AT_ONCE = 50;
   const body = document.querySelector("#answers tbody");
   const told = document.getElementById("told");

@@ -10,9 +10,9 @@ from sqlmodel import Session, col, select
 from core.ids import Clock, utc_now
 from qc.audit.bounds import CONFIDENCE, TARGET, required_size, upper_bound
 from warehouse.audits import AuditCounts, content_sha256, counts_of, findings_of, samples_of, standing_certificate
-from warehouse.release.records import get_release, members_of
+from warehouse.release.records import get_release
 from warehouse.runs import open_run
-from warehouse.tables import AuditSample, Certificate, Release
+from warehouse.tables import AuditSample, Certificate, ItemRevision, Release, ReleaseItem
 from warehouse.workspace import Workspace
 
 
@@ -30,6 +30,24 @@ class Certified:
     short_of_target: str | None = None
 
 
+@dataclass(frozen=True)
+class Audit:
+    """Samples of a release, smallest first, what was found in the largest, and the certificate that stands."""
+
+    release: Release
+    samples: Sequence[AuditSample]
+    counts: AuditCounts | None
+    standing: Certificate | None
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether the certificate is of this release and of its largest sample, as all that was found in it is."""
+        return (
+            self.standing is not None
+            and (self.standing.release_id, self.standing.sample_id) == (self.release.id, self.samples[-1].id)
+        )  # fmt: skip
+
+
 def certify(workspace: Workspace, name: str, version: str, clock: Clock = utc_now) -> Certified:
     """Certify what the audited sample of exactly this content proves; the same findings make one certificate.
 
@@ -38,23 +56,35 @@ def certify(workspace: Workspace, name: str, version: str, clock: Clock = utc_no
     """
     with workspace.database.reading() as session:
         release = get_release(session, name, version)
-        sha256 = content_sha256(member.revision.content_hash for member in members_of(session, release))
-        samples = samples_of(session, sha256)
-        if not samples:
-            return Certified(None, f"no sample is drawn; draw one with 'interplay qc audit {name} {version}'")
-        counts = counts_of(session, samples[-1])
-        standing = standing_certificate(session, sha256)
+        found = read_audit(session, release)
+    standing, counts = found.standing, found.counts
+    if counts is None:
+        return Certified(None, f"no sample is drawn; draw one with 'interplay qc audit {name} {version}'")
+    population = found.samples[-1].population
     if counts.pending:
         return Certified(
-            standing, _not_complete(counts), counts, _shortfall(standing, samples[-1].population) if standing else None
+            standing, _not_complete(counts), counts, _shortfall(standing, population) if standing else None
         )
-    if standing is None or standing.release_id != release.id or standing.sample_id != samples[-1].id:
-        standing = _store(workspace, release, samples, clock)
-    return Certified(standing, None, counts, _shortfall(standing, samples[-1].population))
+    if standing is None or not found.is_certified:
+        standing = _store(workspace, release, found.samples, clock)
+    return Certified(standing, None, counts, _shortfall(standing, population))
+
+
+def read_audit(session: Session, release: Release) -> Audit:
+    """How far the audit of a release has come; nothing is stored."""
+    query = select(ItemRevision.content_hash).join(ReleaseItem, col(ReleaseItem.revision_id) == col(ItemRevision.id))
+    sha256 = content_sha256(session.exec(query.where(ReleaseItem.release_id == release.id)))
+    samples = samples_of(session, sha256)
+    return Audit(
+        release=release,
+        samples=samples,
+        counts=counts_of(session, samples[-1]) if samples else None,
+        standing=standing_certificate(session, sha256),
+    )
 
 
 def sentence(counts: AuditCounts, sample: AuditSample, extended_from: int | None = None) -> str:
-    """The text of a certificate. The bound is rounded up: rounded down it would say more than was proved.
+    """The text of a certificate.
 
     With `extended_from`, the size of an earlier sample, it says that the size was not fixed beforehand: who looks at
     149 items, and at 236 or 313 where some fail, certifies 2% of a set in which 2% fail 9% of the time, not 5%.
@@ -66,16 +96,20 @@ def sentence(counts: AuditCounts, sample: AuditSample, extended_from: int | None
             f"some modality{unsure}."
         )
     bound = proved(counts, sample)
-    # Of one that is 2.0% to its last digit, the rounding of its computation may not make 2.1%.
-    shown = math.ceil(1000 * bound - 1e-9) / 10
     text = (
-        f"At most {shown:.1f}% of these items are solvable without some modality, at {100 * CONFIDENCE:.0f}% "
-        f"confidence: {counts.failures} of {counts.audited} items audited by people at random (seed {sample.seed}) "
-        f"were{unsure}."
+        f"At most {100 * rounded_up(bound):.1f}% of these items are solvable without some modality, at "
+        f"{100 * CONFIDENCE:.0f}% confidence: {counts.failures} of {counts.audited} items audited by people at random "
+        f"(seed {sample.seed}) were{unsure}."
     )
     if extended_from is None:
         return text
     return f"{text} The sample was extended from {extended_from} items; that confidence is of a size fixed beforehand."
+
+
+def rounded_up(bound: float) -> float:
+    """A bound as it may be shown, in tenths of a percent: rounded down it would say more than was proved."""
+    # Of one that is 2.0% to its last digit, the rounding of its computation may not make 2.1%.
+    return math.ceil(1000 * bound - 1e-9) / 1000
 
 
 def proved(counts: AuditCounts, sample: AuditSample) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 from core.content import Frozen
 from core.question import Question
@@ -16,12 +16,13 @@ class Subject:
     """A question to check, with what surrounds it.
 
     `others` are fingerprint texts of items that show the same media, or near-duplicates of them, by name;
-    `media_problems` what is wrong with its materials.
+    `media_problems` what is wrong with its materials; `evidence` what its author noted of each medium, by placeholder.
     """
 
     question: Question
     others: Mapping[str, str] = field(default_factory=dict)
     media_problems: tuple[Words, ...] = ()
+    evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Finding(Frozen):
@@ -56,6 +57,7 @@ CHECKS: Registry[Check] = Registry(
         Entry("not_asked_before", "2", "qc.checks.authoring:not_asked_before"),
         Entry("step_references", "2", "qc.checks.steps:step_references"),
         Entry("points_match_rubric", "1", "qc.checks.steps:points_match_rubric"),
+        Entry("evidence_inside", "1", "qc.checks.evidence:evidence_inside"),
         Entry("usable_media", "1", "qc.checks.authoring:usable_media"),
     ),
 )

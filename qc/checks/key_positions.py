@@ -1,6 +1,6 @@
 """Whether an author's right answers stand in all places equally often."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from core.question import Question, choice_label
 from qc.checks import Finding, warning
@@ -15,10 +15,15 @@ def key_position_balance(questions: Sequence[Question]) -> Finding | None:
 
     Over questions with one right choice; of fewer than `ITEMS_AT_LEAST`, and where no test is defined, nothing is said.
     """
-    keyed = [question for question in questions if len(question.answer.correct) == 1]
+    return balance_of([(question.answer.correct, len(question.choices)) for question in questions])
+
+
+def balance_of(keys: Iterable[tuple[Sequence[int], int]]) -> Finding | None:
+    """The same from the places of each question's right choices and the number of its choices."""
+    keyed = [(correct[0], choices) for correct, choices in keys if len(correct) == 1]
     if len(keyed) < ITEMS_AT_LEAST:
         return None
-    found = key_positions([one.answer.correct[0] for one in keyed], [len(one.choices) for one in keyed])
+    found = key_positions([place for place, _ in keyed], [choices for _, choices in keyed])
     if found.p.value is None or found.p.value >= _SIGNIFICANCE:
         return None
     places = list(enumerate(zip(found.counts, found.expected, strict=True)))

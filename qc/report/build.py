@@ -1,17 +1,29 @@
 """From the tables and facts of a project to the report of quality control."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from sqlmodel import Session
 
 from qc.agreement import read_agreement
 from qc.drift import read_drift
 from qc.report.answers import read_answers
 from qc.report.benchmark import decoys_of, last_runs, twins_of
-from qc.report.document import ItemHistory, ItemStory, QcReport, ReasonCount, RevisionStory
+from qc.report.document import (
+    ItemHistory,
+    ItemStory,
+    QcReport,
+    ReasonCount,
+    RevisionStory,
+    RoundStory,
+    TwinGroup,
+)
 from qc.report.people import audits_of, authors_of, certificates_of, reviewers_of
+from qc.report.standing import Standing, current_reviews
 from qc.report.stories import (
+    Loaded,
     item_story,
     load_current,
     load_revisions,
@@ -23,7 +35,7 @@ from qc.report.stories import (
 from qc.report.words import reason_words
 from qc.review.gold import gold_score
 from qc.review.revision_diff import diff_revisions
-from qc.review.solves import solves_of
+from qc.review.solves import Solves, solves_of
 from warehouse.items import get_item
 from warehouse.tables import ItemState
 from warehouse.workspace import Workspace
@@ -37,34 +49,29 @@ def qc_report(workspace: Workspace) -> QcReport:
     with workspace.database.reading() as session:
         names = people_names(session)
         loaded = load_current(session)
-        told = {
-            "runs": last_runs(session),
-            "certificates": certificates_of(session),
-            "audits": audits_of(session),
-            "reviewers": reviewers_of(session, names),
-            "gold": gold_score(session),
-            "agreement": read_agreement(session, np.random.default_rng(_SEED)),
-            "drift": read_drift(session),
-        }
+        told = _told_by_tables(session, names)
     rounds = {one.item.name: rounds_of(one, names) for one in loaded}
     questions = {one.item.name: one.question for one in loaded}
     answers = read_answers(
         workspace.facts, {name: wanted_responses(stories) for name, stories in rounds.items()}, questions
     )
     items = tuple(item_story(one, rounds[one.item.name], answers[one.item.name], names) for one in loaded)
-    counts = Counter(item.state for item in items)
-    return QcReport(
-        project=workspace.project.root.name,
-        funnel={state.value: counts[state.value] for state in ItemState},
-        rounds=round_flows(items),
-        reasons=_reasons(items),
-        items=items,
-        decoys=decoys_of(items),
-        twins=twins_of(items, questions),
-        authors=authors_of(items, loaded),
-        solves=solves_of(review for one in loaded for review in one.reviews),
-        **told,
-    )
+    solves = solves_of(review for one in loaded for review in one.reviews)
+    return _report(workspace, items, twins_of(items, questions), solves, told)
+
+
+def overview(workspace: Workspace, standing: Standing) -> QcReport:
+    """The report without what only the panel's answers tell: its items are bare, and it holds no twin groups.
+
+    Args:
+        workspace: Of the project.
+        standing: What was read before; only what changed since is read again.
+    """
+    with workspace.database.reading() as session:
+        items = standing.read(session)
+        told = _told_by_tables(session, people_names(session))
+        solves = solves_of(current_reviews(session))
+    return _report(workspace, items, (), solves, told)
 
 
 def item_history(workspace: Workspace, name: str) -> ItemHistory:
@@ -81,9 +88,6 @@ def item_history(workspace: Workspace, name: str) -> ItemHistory:
     place, current = next(
         (place, one) for place, one in enumerate(loaded) if one.revision.id == item.current_revision_id
     )
-    answers = read_answers(
-        workspace.facts, {item.name: wanted_responses(rounds[place])}, {item.name: current.question}
-    )[item.name]
     revisions = []
     for row, one in enumerate(loaded):
         changes = diff_revisions(loaded[row - 1].question, one.question) if row else ()
@@ -96,7 +100,63 @@ def item_history(workspace: Workspace, name: str) -> ItemHistory:
                 rounds=rounds[row],
             )
         )
-    return ItemHistory(item=item_story(current, rounds[place], answers, names), revisions=tuple(revisions))
+    return ItemHistory(item=_answered(workspace, current, rounds[place], names), revisions=tuple(revisions))
+
+
+def revision_story(workspace: Workspace, name: str, number: int | None = None) -> ItemStory:
+    """The story of one revision of an item, the current one unless another is named, with the panel's answers.
+
+    Raises:
+        UnknownName: There is no such item.
+    """
+    with workspace.database.reading() as session:
+        names = people_names(session)
+        item = get_item(session, name)
+        loaded = load_revisions(session, item)
+    current = next(one for one in loaded if one.revision.id == item.current_revision_id)
+    shown = next((one for one in loaded if one.revision.number == number), current)
+    return _answered(workspace, shown, rounds_of(shown, names), names)
+
+
+def _answered(workspace: Workspace, one: Loaded, rounds: tuple[RoundStory, ...], names: Mapping[str, str]) -> ItemStory:
+    name = one.item.name
+    answers = read_answers(workspace.facts, {name: wanted_responses(rounds)}, {name: one.question})
+    return item_story(one, rounds, answers[name], names)
+
+
+def _told_by_tables(session: Session, names: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of a report that are no sums over its items."""
+    return {
+        "runs": last_runs(session),
+        "certificates": certificates_of(session),
+        "audits": audits_of(session),
+        "reviewers": reviewers_of(session, names),
+        "gold": gold_score(session),
+        "agreement": read_agreement(session, np.random.default_rng(_SEED)),
+        "drift": read_drift(session),
+    }
+
+
+def _report(
+    workspace: Workspace,
+    items: tuple[ItemStory, ...],
+    twins: tuple[TwinGroup, ...],
+    solves: tuple[Solves, ...],
+    told: Mapping[str, Any],
+) -> QcReport:
+    counts = Counter(item.state for item in items)
+    return QcReport(
+        project=workspace.project.root.name,
+        funnel={state.value: counts[state.value] for state in ItemState},
+        rounds=round_flows(items),
+        reasons=_reasons(items),
+        items=items,
+        decoys=decoys_of(items),
+        twins=twins,
+        authors=authors_of(items),
+        solves=solves,
+        **told,
+    )
 
 
 def _reasons(items: Sequence[ItemStory]) -> tuple[ReasonCount, ...]:

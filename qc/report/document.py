@@ -142,6 +142,7 @@ class ItemStory(Frozen):
         twin_group: The group of counterfactual twins, if any.
         prompt: With media as `<image_1>`.
         required: Modalities without which it must not be answerable.
+        times_returned: How often any of its revisions was returned.
         choices: Their texts.
         correct: Places of the right ones.
         accepted: Answers that count, of an open question.
@@ -165,6 +166,7 @@ class ItemStory(Frozen):
     twin_group: str | None
     prompt: str
     required: tuple[str, ...]
+    times_returned: int = 0
     choices: tuple[str, ...] = ()
     correct: tuple[int, ...] = ()
     accepted: tuple[str, ...] = ()
@@ -296,7 +298,7 @@ class AuthorStatistics(Frozen):
     rejected: int
     times_returned: int
     reasons: dict[str, int]
-    key_positions: str | None
+    key_positions: Finding | None
 
 
 class ReviewerStatistics(Frozen):

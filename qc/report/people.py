@@ -5,22 +5,20 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlmodel import Session, col, select
 
-from qc.checks.key_positions import key_position_balance
+from qc.checks.key_positions import balance_of
 from qc.report.document import AuditLine, AuthorStatistics, CertificateLine, ItemStory, ReviewerStatistics
-from qc.report.stories import Loaded
 from warehouse.audits import counts_of, standing_certificate
-from warehouse.lifecycle import Action
 from warehouse.tables import AuditSample, Certificate, Decision, Item, ItemRevision, ItemState, Release, Verdict
 
 _ACCEPTED = (ItemState.ACCEPTED.value, ItemState.RELEASED.value)
 
 
-def authors_of(items: Sequence[ItemStory], loaded: Sequence[Loaded]) -> tuple[AuthorStatistics, ...]:
-    """Every author of a current revision, by name; both arguments in one order."""
-    by_author: dict[str, list[tuple[ItemStory, Loaded]]] = defaultdict(list)
-    for item, one in zip(items, loaded, strict=True):
-        by_author[item.author].append((item, one))
-    return tuple(_author(author, by_author[author]) for author in sorted(by_author))
+def authors_of(items: Iterable[ItemStory]) -> tuple[AuthorStatistics, ...]:
+    """Every author of a current revision, by name."""
+    by_author: dict[str, list[ItemStory]] = defaultdict(list)
+    for item in items:
+        by_author[item.author].append(item)
+    return tuple(author_statistics(author, by_author[author]) for author in sorted(by_author))
 
 
 def reviewers_of(session: Session, names: Mapping[str, str]) -> tuple[ReviewerStatistics, ...]:
@@ -37,7 +35,7 @@ def reviewers_of(session: Session, names: Mapping[str, str]) -> tuple[ReviewerSt
         name = names.get(decider, decider)
         decisions[name][Decision(decision).value] += 1
         items[name].add(item)
-    return tuple(_reviewer(name, decisions[name], items[name]) for name in sorted(decisions))
+    return tuple(reviewer_statistics(name, decisions[name], items[name]) for name in sorted(decisions))
 
 
 def certificates_of(session: Session) -> tuple[CertificateLine, ...]:
@@ -71,23 +69,24 @@ def audits_of(session: Session) -> tuple[AuditLine, ...]:
     )
 
 
-def _author(author: str, theirs: Sequence[tuple[ItemStory, Loaded]]) -> AuthorStatistics:
-    states = [item.state for item, _ in theirs]
-    finding = key_position_balance([one.question for _, one in theirs])
-    reasons = Counter(code for item, _ in theirs for code in item.reason_codes)
+def author_statistics(author: str, theirs: Sequence[ItemStory]) -> AuthorStatistics:
+    """What became of the items of somebody, or of several together."""
+    states = [item.state for item in theirs]
+    reasons = Counter(code for item in theirs for code in item.reason_codes)
     return AuthorStatistics(
         author=author,
         items=len(theirs),
         accepted=sum(state in _ACCEPTED for state in states),
         returned=states.count(ItemState.RETURNED.value),
         rejected=states.count(ItemState.REJECTED.value),
-        times_returned=sum(event.action == Action.RETURN.value for _, one in theirs for event in one.events),
+        times_returned=sum(item.times_returned for item in theirs),
         reasons=dict(sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))),
-        key_positions=finding.message if finding else None,
+        key_positions=balance_of((item.correct, len(item.choices)) for item in theirs),
     )
 
 
-def _reviewer(name: str, decisions: Counter[str], items: Iterable[str]) -> ReviewerStatistics:
+def reviewer_statistics(name: str, decisions: Counter[str], items: Iterable[str]) -> ReviewerStatistics:
+    """What somebody, or several together, decided; `decisions` counts their verdicts, on `items`."""
     decided = sum(decisions.values()) - decisions[Decision.UNKNOWN.value]
     return ReviewerStatistics(
         reviewer=name,

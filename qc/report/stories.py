@@ -47,20 +47,23 @@ class Loaded:
         )
 
 
-def load_current(session: Session) -> list[Loaded]:
-    """Every item with its current revision, by name; a query for each kind of row, however many items there are."""
+def load_current(session: Session, item_ids: Sequence[str] | None = None) -> list[Loaded]:
+    """Every item (of these, if they are named) with its current revision, by name; a query for each kind of row."""
+    among = [] if item_ids is None else [col(Item.id).in_(item_ids)]
     current = col(Item.current_revision_id) == col(ItemRevision.id)
-    items = session.exec(select(Item, ItemRevision).join(ItemRevision, current).order_by(Item.name)).all()
+    items = session.exec(select(Item, ItemRevision).join(ItemRevision, current).where(*among).order_by(Item.name)).all()
     loaded = [Loaded(item, revision, revision.as_question()) for item, revision in items]
     by_revision = {one.revision.id: one for one in loaded}
     judged = select(Verdict).join(Item, col(Item.current_revision_id) == col(Verdict.revision_id))
-    for verdict in session.exec(judged.order_by(col(Verdict.created_at), col(Verdict.id))):
+    for verdict in session.exec(judged.where(*among).order_by(col(Verdict.created_at), col(Verdict.id))):
         by_revision[verdict.revision_id].verdicts.append(verdict)
     solved = select(Review).join(Item, col(Item.current_revision_id) == col(Review.revision_id))
-    for review in session.exec(solved.where(col(Review.is_gold).is_(False)).order_by(Review.id)):
+    for review in session.exec(solved.where(*among, col(Review.is_gold).is_(False)).order_by(Review.id)):
         by_revision[review.revision_id].reviews.append(review)
     by_item = {one.item.id: one for one in loaded}
     told = select(Event).where(Event.subject_kind == "item", col(Event.action).in_(_TOLD_BY_EVENTS))
+    if item_ids is not None:
+        told = told.where(col(Event.subject_id).in_(item_ids))
     for event in session.exec(told.order_by(col(Event.sequence))):
         if event.subject_id in by_item:
             by_item[event.subject_id].events.append(event)
@@ -159,6 +162,7 @@ def item_story(
         author=names.get(loaded.revision.author, loaded.revision.author),
         revision=loaded.revision.number,
         twin_group=item.twin_group,
+        times_returned=sum(event.action == Action.RETURN.value for event in loaded.events),
         prompt=question.prompt_text,
         required=tuple(sorted(question.required)),
         choices=tuple(choice.text for choice in question.choices),

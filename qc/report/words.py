@@ -24,7 +24,7 @@ def undefined_words(reason: str) -> Words:
 
 
 _NUMBER = re.compile(r"\d+")
-# Of `qc.agreement` and `qc.drift`; numbers stand in the same order.
+# Of `qc.agreement`, `qc.drift`, `qc.item_analysis` and `qc.key_bias`; numbers stand in the same order.
 _UNDEFINED = {
     "they share no item": "两人没有共同评审的题目",
     "fewer than two reviewers gave verdicts": "给出裁定的评审者不足两人",
@@ -34,6 +34,16 @@ _UNDEFINED = {
     "alpha is undefined in {} of {} resamples": "α 在 {} / {} 次重抽样中未定义",
     "alpha is the same in every resample, which says nothing of its spread": "每次重抽样的 α 均相同，无从估计离散程度",
     "too few decisions: {} of the {} needed": "裁定过少：{}，需要 {}",
+    "no answer has points": "没有得到评分的回答",
+    "no other item has points": "其他题目均无得分",
+    "all models have the same rest score": "所有模型在其余题目上的得分相同",
+    "all models have the same points": "所有模型得分相同",
+    "too few models: {} of the {} needed": "模型过少：{}，需要 {}",
+    "no question has one right choice": "没有单一答案的选择题",
+    "no question has choices that differ in it": "没有题目的选项在这一点上有差别",
+    "the ties are of too many sizes for an exact p": "并列情形过多，无法精确计算 p",
+    "places are expected {}.{} times, {} are needed": "位置的期望次数为 {}.{}，需要 {}",
+    "{} questions are too few: two places must be expected {} times": "题目过少（{} 道）：需两个位置的期望次数达到 {}",
     **{
         f"both always decided '{decision}': kappa is {{}}/{{}}": f"两人的裁定始终为“{words}”：κ 为 {{}}/{{}}"
         for decision, words in (("pass", "通过"), ("return", "退回"), ("reject", "淘汰"), ("unknown", "未定"))

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from sqlalchemy import func
 from sqlmodel import Session, col, select
@@ -12,11 +13,11 @@ from core.ids import Clock, utc_now
 from core.provenance import content_hash
 from evaluation.metrics import wilson
 from qc.review.verdicts import checked_codes
-from qc.review.waiting import cases_seen
+from qc.review.waiting import REVIEW, cases_seen, last_leases
 from warehouse import events
 from warehouse.items import current_revision, find_item, get_item
 from warehouse.people import Role, get_user, require_role
-from warehouse.tables import Decision, GoldItem, Item, ItemRevision, ItemState, Review, User
+from warehouse.tables import AssignmentState, Decision, GoldItem, Item, ItemRevision, ItemState, Review, User
 from warehouse.verdicts import judged_revisions, own_items, verdicts_on
 
 # Every so many tasks of a reviewer one is gold.
@@ -35,6 +36,13 @@ class GoldExists(InterplayError):
 
 class NotGold(InterplayError):
     """A revision was to be gold no more that is none."""
+
+
+class GoldDue(NamedTuple):
+    """The revision that is a reviewer's next task, and whether they gave it back before."""
+
+    revision_id: str
+    is_given_back: bool
 
 
 class GoldScore(Frozen):
@@ -151,11 +159,12 @@ def judged_gold(session: Session) -> list[tuple[str, bool]]:
     ]
 
 
-def gold_due(session: Session, user: User, every: int = GOLD_EVERY) -> str | None:
-    """The revision that is the reviewer's next task, if that is to be gold: each `every`-th that they finish.
+def gold_due(session: Session, user: User, every: int = GOLD_EVERY) -> GoldDue | None:
+    """What is the reviewer's next task, if that is to be gold: each `every`-th that they finish.
 
     Never of an item that they had a hand in, judged, or took as an open case, and never for a maintainer, who can list
-    the gold items. One that they began comes first; else the order is theirs alone and always the same.
+    the gold items. One that they began comes first, one that they gave back last; else the order is theirs alone and
+    always the same.
     """
     if Role.MAINTAINER in user.roles:
         return None
@@ -170,11 +179,12 @@ def gold_due(session: Session, user: User, every: int = GOLD_EVERY) -> str | Non
         | col(ItemRevision.id).in_(met)
         | col(ItemRevision.item_id).in_(own_items(session, user.name))
     )
-    begun = select(Review.revision_id).where(Review.reviewer == user.name, col(Review.is_gold))
-    begun_ids = set(session.exec(begun))
     query = select(GoldItem.revision_id).join(ItemRevision).where(col(GoldItem.active))
     offered = set(session.exec(query.where(col(ItemRevision.item_id).not_in(known)))) - cases_seen(session, user)
-    return min(offered, key=lambda one: (one not in begun_ids, content_hash([one, user.name])), default=None)
+    held = last_leases(session, user, REVIEW)
+    rank = {None: 1, AssignmentState.RELEASED: 2}
+    first = min(offered, key=lambda one: (rank.get(held.get(one), 0), content_hash([one, user.name])), default=None)
+    return None if first is None else GoldDue(first, held.get(first) is AssignmentState.RELEASED)
 
 
 def _revision_named(session: Session, name: str) -> tuple[Item, ItemRevision]:

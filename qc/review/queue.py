@@ -16,6 +16,7 @@ from qc.review.waiting import (
     REVIEW,
     Waiting,
     cases_seen,
+    last_leases,
     open_cases,
     revision_of,
     task_id_of,
@@ -53,7 +54,8 @@ def take_review(session: Session, reviewer: str, clock: Clock = utc_now, gold_ev
 
     Never one that they had a hand in, judged in any round, or took as an open case, because they know the answer then.
     Disputes come first, the longest-waiting one before; then the oldest revision. Before them comes one whose lease
-    this reviewer let run out, after them one that they gave back. Each `gold_every`-th task is a gold item.
+    this reviewer let run out, after them one that they gave back. Each `gold_every`-th task is a gold item, unless
+    it is one that they gave back.
 
     Raises:
         UnknownName: No such user.
@@ -63,10 +65,12 @@ def take_review(session: Session, reviewer: str, clock: Clock = utc_now, gold_ev
     present = _present(session, user, REVIEW, clock)
     if present is not None:
         return present
-    gold = gold_due(session, user, gold_every)
-    if gold is not None:
-        return _take_gold(session, user, gold, clock)
-    return _take_first(session, user, REVIEW, _reviewable(session, user, clock), clock)
+    due = gold_due(session, user, gold_every)
+    if due and not due.is_given_back:
+        return _take_gold(session, user, due.revision_id, clock)
+    task = _take_first(session, user, REVIEW, _reviewable(session, user, clock), clock)
+    # One that they gave back comes last, as with any other: else they would be told that it is gold.
+    return _take_gold(session, user, due.revision_id, clock) if task is None and due else task
 
 
 def take_open_case(session: Session, reviewer: str, clock: Clock = utc_now) -> Task | None:
@@ -191,24 +195,27 @@ def _decidable(session: Session, user: User, clock: Clock) -> list[Waiting]:
 
 def _take_first(session: Session, user: User, kind: str, waiting: Iterable[Waiting], clock: Clock) -> Task | None:
     """The first that nobody else takes at this moment."""
-    query = select(Assignment.task_id, Assignment.state).where(
-        Assignment.user_id == user.id, Assignment.task_kind == kind
-    )
-    held = session.exec(query.order_by(col(Assignment.taken_at), col(Assignment.id)))
-    # A lease that ran out is still live until somebody's next look ends it.
-    returned = {revision_of(task_id): state is AssignmentState.RELEASED for task_id, state in held}
-    rank = {False: 0, None: 1, True: 2}
-    for candidate in sorted(waiting, key=lambda one: rank[returned.get(one.revision_id)]):
-        task = _take_slot(session, user, candidate, clock)
-        if task is not None:
-            return task
+    held = last_leases(session, user, kind)
+    rank = {None: 1, AssignmentState.RELEASED: 2}
+    ordered = sorted(waiting, key=lambda one: rank.get(held.get(one.revision_id), 0))
+    # What others take or decide at this moment is waited for last: else all who come at once queue for each in turn.
+    for waits in (False, True):
+        for candidate in ordered:
+            task = _take_slot(session, user, candidate, clock, waits=waits)
+            if task is not None:
+                return task
     return None
 
 
-def _take_slot(session: Session, user: User, candidate: Waiting, clock: Clock) -> Task | None:
-    """A lease on a free slot, looked for again now that nobody else can take or decide; None when it is gone."""
+def _take_slot(session: Session, user: User, candidate: Waiting, clock: Clock, *, waits: bool) -> Task | None:
+    """A lease on a free slot, looked for again now that nobody else can take or decide; None when it is gone.
+
+    Unless it `waits`, an item that somebody else has locked counts as gone.
+    """
     kind, waiting = (REVIEW, waiting_for_review) if candidate.round == 3 else (OPEN_CASE, open_cases)
     with session.begin_nested() as savepoint:
+        if not waits and not _locks_at_once(session, candidate.item_id):
+            return None
         lock_item(session, candidate.item_id)
         now = [one for one in waiting(session, clock, candidate.item_id) if one.revision_id == candidate.revision_id]
         slots = [slot for one in now for slot in one.free_slots]
@@ -220,6 +227,11 @@ def _take_slot(session: Session, user: User, candidate: Waiting, clock: Clock) -
         # Lets go of the item, so that nobody ever waits for one while holding another.
         savepoint.rollback()
     return None
+
+
+def _locks_at_once(session: Session, item_id: str) -> bool:
+    query = select(Item.id).where(Item.id == item_id).with_for_update(skip_locked=True)
+    return session.exec(query).first() is not None
 
 
 def _take_gold(session: Session, user: User, revision_id: str, clock: Clock) -> Task | None:

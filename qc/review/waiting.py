@@ -70,14 +70,14 @@ def waiting_for_review(session: Session, clock: Clock = utc_now, item_id: str | 
 
     A dispute is as old as the last verdict in it; other revisions wait since they were written.
     """
-    found = [
-        replace(
-            one,
-            since=max((opinion.created_at for opinion in one.opinions[1:]), default=one.since),
-            needed=reviewers_needed([opinion.decision for opinion in one.opinions]),
-        )
-        for one in _standing(session, 3, REVIEW, clock, item_id)
-    ]
+    found = _standing(session, 3, REVIEW, clock, item_id, reviewers_needed(()))
+    for place, one in enumerate(found):
+        if one.opinions:  # few have: thousands may wait
+            found[place] = replace(
+                one,
+                since=max((opinion.created_at for opinion in one.opinions[1:]), default=one.since),
+                needed=reviewers_needed([opinion.decision for opinion in one.opinions]),
+            )
     return sorted(found, key=lambda one: (not one.is_disputed, one.since, one.revision_id))
 
 
@@ -100,6 +100,15 @@ def cases_seen(session: Session, user: User) -> set[str]:
     return set(map(revision_of, session.exec(taken)))
 
 
+def last_leases(session: Session, user: User, kind: str) -> dict[str, AssignmentState]:
+    """How each revision's last lease of somebody's stands; one that ran out is live until somebody's next look."""
+    query = select(Assignment.task_id, Assignment.state).where(
+        Assignment.user_id == user.id, Assignment.task_kind == kind
+    )
+    held = session.exec(query.order_by(col(Assignment.taken_at), col(Assignment.id)))
+    return {revision_of(task_id): AssignmentState(state) for task_id, state in held}
+
+
 def _left_open(session: Session, number: int, item_id: str | None) -> dict[str, datetime]:
     """Revisions whose last verdict by a check is `unknown`, with its moment."""
     query = (
@@ -118,8 +127,10 @@ def _revisions_before(number: int, item_id: str | None) -> SelectOfScalar[str | 
     return query if item_id is None else query.where(Item.id == item_id)
 
 
-def _standing(session: Session, number: int, kind: str, clock: Clock, item_id: str | None) -> list[Waiting]:
-    """Current revisions before a round, with people's verdicts and live leases; each as if it needed one person."""
+def _standing(
+    session: Session, number: int, kind: str, clock: Clock, item_id: str | None, needed: int = 1
+) -> list[Waiting]:
+    """Current revisions before a round, with people's verdicts and live leases; each as if it `needed` so many."""
     rows = (
         select(Item.id, Item.name, ItemRevision.id, ItemRevision.created_at)
         .join(ItemRevision, col(Item.current_revision_id) == col(ItemRevision.id))
@@ -136,13 +147,13 @@ def _standing(session: Session, number: int, kind: str, clock: Clock, item_id: s
     )
     if item_id is not None:
         rows = rows.where(Item.id == item_id)
-    opinions: dict[str, list[Verdict]] = defaultdict(list)
+    opinions: dict[str, tuple[Verdict, ...]] = defaultdict(tuple)
     for verdict in session.exec(given):
-        opinions[verdict.revision_id].append(verdict)
+        opinions[verdict.revision_id] += (verdict,)
     at_work: dict[str, dict[str, str]] = defaultdict(dict)
     for task_id, user_id in session.exec(held):
         at_work[revision_of(task_id)][task_id] = user_id
     return [
-        Waiting(item, name, revision_id, number, written, 1, tuple(opinions[revision_id]), at_work[revision_id])
+        Waiting(item, name, revision_id, number, written, needed, opinions[revision_id], at_work[revision_id])
         for item, name, revision_id, written in session.exec(rows)
     ]

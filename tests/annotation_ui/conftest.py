@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import streamlit as st
 from argon2 import PasswordHasher
+from streamlit import config
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -132,14 +133,14 @@ def visit(studio, clock, monkeypatch):
         app.secrets["studio"] = {"project": str(studio.workspace.project.root)}
         for name, value in query.items():
             app.query_params[name] = value
-        app.run()
         if page != "home":
             app._page_hash = calc_hash(page)  # its own switch_page knows pages that are files only
-            app.run()
+        app.run()
         assert not app.exception, app.exception
         return app
 
     monkeypatch.setattr(session_module, "open_studio", partial(open_studio, clock=clock))
+    config.set_option("runner.postScriptGC", False)  # as the server does
     yield open_page
     st.cache_resource.clear()
 

@@ -246,58 +246,67 @@ class Seeder:
 
     def response(self, revision, item_name, model, condition, points, answer="B"):
         """One stored answer with its grade; points None is not graded."""
+        self.responses([(revision, item_name, model, condition, points, answer)])
+
+    def responses(self, told, **more):
+        """Many of them, each (revision, item's name, model, condition, points, answer); `more` are columns of all."""
         from evaluation.graders import grader_for
 
-        key = f"{model}/{item_name}/{condition}"
-        columns = dict.fromkeys(
-            (
-                "request_key",
-                "family",
-                "condition_fingerprint",
-                "error",
-                "sent",
-                "served_model",
-                "input_tokens",
-                "output_tokens",
-                "reasoning_tokens",
-                "tokens_by_modality",
-                "attempts",
-                "latency_s",
-                "cost_usd",
-            )
+        with (
+            self.workspace.facts.writer("response", self.run_id) as responses,
+            self.workspace.facts.writer("grade", self.run_id) as grades,
+        ):
+            for revision, item_name, model, condition, points, answer in told:
+                key = f"{model}/{item_name}/{condition}"
+                question = revision.as_question()
+                responses.add(_response(key, revision, item_name, model, condition, question.kind.value, answer) | more)
+                if points is not None:
+                    grades.add(
+                        {
+                            "response_key": key,
+                            "grader": grader_for(question).fingerprint,
+                            "points": points,
+                            "step_points": [points for _ in question.steps],
+                            "reason": "the choice is right" if points else "another choice is right",
+                            "recorded_at": START.isoformat(),
+                        }
+                    )
+
+
+def _response(key, revision, item_name, model, condition, kind, answer):
+    columns = dict.fromkeys(
+        (
+            "family",
+            "condition_fingerprint",
+            "error",
+            "sent",
+            "served_model",
+            "input_tokens",
+            "output_tokens",
+            "reasoning_tokens",
+            "tokens_by_modality",
+            "attempts",
+            "latency_s",
+            "cost_usd",
         )
-        row = {
-            **columns,
-            "key": key,
-            "request_key": key,
-            "parameters": "{}",
-            "purpose": "evaluation",
-            "model": model,
-            "item_name": item_name,
-            "revision_id": revision.id,
-            "condition": condition,
-            "kind": "choice",
-            "rotation": 0,
-            "replicate": 0,
-            "state": "ok",
-            "answer": answer,
-            "recorded_at": START.isoformat(),
-        }
-        with self.workspace.facts.writer("response", self.run_id) as writer:
-            writer.add(row)
-        if points is not None:
-            grader = grader_for(revision.as_question()).fingerprint
-            with self.workspace.facts.writer("grade", self.run_id) as writer:
-                writer.add(
-                    {
-                        "response_key": key,
-                        "grader": grader,
-                        "points": points,
-                        "step_points": [],
-                        "reason": "the choice is right" if points else "another choice is right",
-                        "recorded_at": START.isoformat(),
-                    }
-                )
+    )
+    return {
+        **columns,
+        "key": key,
+        "request_key": key,
+        "parameters": "{}",
+        "purpose": "evaluation",
+        "model": model,
+        "item_name": item_name,
+        "revision_id": revision.id,
+        "condition": condition,
+        "kind": kind,
+        "rotation": 0,
+        "replicate": 0,
+        "state": "ok",
+        "answer": answer,
+        "recorded_at": START.isoformat(),
+    }
 
 
 def passed(round_number, decider="panel@1", by_person=False, **more):

@@ -1,12 +1,14 @@
 """Signing in, throttling, sessions, one-time links, accounts."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from argon2 import PasswordHasher
 from sqlmodel import select
 
 from annotation_ui import accounts
-from annotation_ui.auth import DeadLink, SignInLocked, WrongCredentials
+from annotation_ui.auth import Auth, DeadLink, SignInLocked, WrongCredentials
 from annotation_ui.permissions import AccountInactive, NotAllowed, Permission, authorize, require
 from core.errors import UnknownName
 from warehouse.people import Role, get_user
@@ -96,6 +98,26 @@ def test_many_tries_at_once_are_no_way_around_the_lock(auth, people):
         thread.join()
     assert outcomes.count(WrongCredentials) == 5
     assert outcomes.count(SignInLocked) == 7
+
+
+def test_passwords_are_looked_at_by_no_more_at_once_than_there_are_processors(people, database, clock, monkeypatch):
+    monkeypatch.setattr("annotation_ui.auth.os.cpu_count", lambda: 2)
+    together, most, both = set(), [], threading.Barrier(2)
+
+    class Slow(PasswordHasher):
+        def verify(self, *args):
+            together.add(threading.get_ident())
+            both.wait(timeout=30)  # two can always be here together
+            most.append(len(together))
+            both.wait(timeout=30)
+            together.discard(threading.get_ident())
+            return super().verify(*args)
+
+    auth = Auth(database, b"k" * 32, clock, Slow(time_cost=1, memory_cost=8, parallelism=1))
+    with ThreadPoolExecutor(6) as pool:
+        signed_in = list(pool.map(lambda _: auth.sign_in("reviewer", PASSWORD).token, range(4)))
+    assert len(set(signed_in)) == 4
+    assert set(most) == {2}
 
 
 def test_signing_out_ends_this_session_and_no_other(auth, people):

@@ -95,7 +95,7 @@ class TestImport:
         assert items(workspace) == {"zoo-1": ("draft", 1)}
 
     def test_the_same_file_again_is_nothing(self, workspace, write):
-        file = write({}, {"evidence": {"audio_1": {"start_s": 1.5}}})
+        file = write({}, {"evidence": {"audio_1": {"start_s": 0.02}}})
         import_items(workspace, file, "mei")
         before = items(workspace)
         report = import_items(workspace, file, "mei")
@@ -210,11 +210,18 @@ class TestFindings:
         assert "its twin group stays a" in report.warnings[0]
         assert "its evidence has changed and its question has not" in report.warnings[1]
 
+    def test_evidence_outside_of_its_medium_keeps_an_item_a_draft_until_it_is_mended(self, workspace, write):
+        report = import_items(workspace, write({"evidence": {"audio_1": {"start_s": 1.5}}}), "mei")
+        assert "evidence_outside: the evidence in audio_1 goes beyond its end" in report.drafts[0]
+        assert items(workspace) == {"zoo-1": ("draft", 1)}
+        import_items(workspace, write({"evidence": {"audio_1": {"start_s": 0.02}}}), "mei")
+        assert items(workspace) == {"zoo-1": ("submitted", 2)}
+
     def test_questions_are_checked_against_the_others(self, workspace, write):
         import_items(workspace, write({}, {}), "mei")
         with workspace.database.reading() as session:
             others = other_questions(session)
             question = current_revision(session, get_item(session, "zoo-1")).as_question()
-        assert check_question(question, "zoo-1", others) == []
-        (finding,) = check_question(question, "new", others)
+        assert check_question(question, {}, "zoo-1", others) == []
+        (finding,) = check_question(question, {}, "new", others)
         assert (finding.code, finding.severity) == ("duplicate_question", "error")

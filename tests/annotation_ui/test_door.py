@@ -89,6 +89,29 @@ def test_a_message_through_a_socket_whose_session_has_ended_does_nothing_but_dra
         assert arrived.rerun_script.page_script_hash == "items" and not arrived.rerun_script.widget_states.widgets
 
 
+FOREIGN_ORIGINS = [
+    "https://evil.test",
+    "http://studio.test:9000",  # another program of the same machine
+    "http://localhost",
+    "http://127.0.0.1:8501",
+    "http://studio.test.evil.test",
+    "null",
+    "",
+]
+
+
+@pytest.mark.parametrize("origin", FOREIGN_ORIGINS)
+def test_a_page_of_another_site_opens_no_socket_with_the_visitors_cookie(client, people, origin):
+    """Streamlit itself lets in every page that this machine serves."""
+    enter(client)
+    own = {"Origin": "http://studio.test"}
+    with client.websocket_connect("ws://studio.test/_stcore/stream", headers=own) as socket:
+        assert socket.receive_text() == "inside"
+    address, foreign = "ws://studio.test/_stcore/stream", {"Origin": origin}
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect(address, headers=foreign):
+        pass
+
+
 def test_headers_of_proxies_are_not_believed(client, people):
     forged = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "evil.test", "Origin": "https://evil.test"}
     answer = client.post("/auth/sign-in", data={"name": "reviewer", "password": PASSWORD}, headers=forged)
@@ -176,6 +199,8 @@ def test_the_first_link_leads_into_the_studio(client, auth):
     assert client.post(path, data=form).headers["location"] == "/"
     assert client.get("/", headers=HTML).text == "inside"
     assert "used already" in client.get(path).text
+    for changed in ({}, {"repeated": "other"}, {"name": "two words"}):
+        assert "used already" in client.post(path, data=form | changed).text
 
 
 def test_what_is_typed_comes_back_as_text(client, people, auth):

@@ -9,8 +9,11 @@ from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
 from annotation_ui.drafting.drafts import discard_draft, get_draft, open_draft
+from annotation_ui.drafting.handing_in import NotReady, hand_in
 from annotation_ui.drafting.routes import MOST_BYTES, DraftRoutes
+from annotation_ui.forms import new_form_key
 from annotation_ui.server import Door
+from annotation_ui.words import words_in
 from warehouse.people import Role
 
 
@@ -144,3 +147,46 @@ def test_saved_words_are_json(browser, draft):
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert json.loads(answer.text)["content"]["prompt"] == text
+
+
+@pytest.mark.parametrize(
+    ("evidence", "told"),
+    [
+        ({"audio_1": {"start_s": 1.0, "end_s": 99.5}}, "goes beyond its end at 2 s"),
+        ({"audio_1": {"start_s": 1.5, "end_s": 0.5}}, "ends before it begins"),
+        ({"image_1": {"left_px": 1_000_000, "top_px": 0, "width_px": 5, "height_px": 5}}, "does not lie within"),
+        ({"image_1": {"left_px": 1, "top_px": 1}}, "a side is missing"),
+        ({"image_1": {"start_s": 1.0}}, "a picture has none"),
+    ],
+)
+def test_a_forged_mark_outside_of_its_medium_is_kept_and_blocks(
+    browser, draft, seeder, evidence, told, database, principal_of
+):
+    media = {"image_1": seeder.picture(1)[0].id, "audio_1": seeder.sound(1)[0].id}
+    written = {
+        "task_type": "counting", "language": "en", "prompt": "<image_1> <audio_1> Which shape is struck?",
+        "media": media, "choices": ["the red one", "the blue one"], "correct": [0], "required": ["image", "audio"],
+    }  # fmt: skip
+    good = put(browser(), draft, 1, written)
+    assert good.json()["is_ready"]
+    answer = put(browser(), draft, 2, {**written, "evidence": evidence}, stroke=2)
+    assert (answer.status_code, answer.json()["version"], answer.json()["is_ready"]) == (200, 3, False)
+    (note,) = [note for note in answer.json()["notes"] if note["code"] == "evidence_outside"]
+    assert (note["field"], note["severity"]) == ("evidence", "error") and told in note["text"]
+    assert browser().get(f"/drafts/{draft}").json()["content"]["evidence"] == evidence
+    with pytest.raises(NotReady), database.session() as session:
+        hand_in(session, principal_of(Role.ANNOTATOR), draft, 3, new_form_key(), words_in("en"))
+    # Beside what is missing still it is told as well.
+    half = put(browser(), draft, 3, {"media": media, "evidence": evidence}, stroke=3)
+    assert "evidence_outside" in {note["code"] for note in half.json()["notes"]}
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-1", "1e999", '"1"', "[1]"])
+def test_a_forged_mark_that_is_no_number_is_refused(browser, draft, number):
+    body = (
+        '{"expected_version": 1, "editor": "tab", "stroke": 1, "content": {"evidence": {"audio_1": {"start_s": %s}}}}'
+    )
+    answer = browser().put(f"/drafts/{draft}", content=(body % number).encode())
+    # What reads as a number is taken as one.
+    assert answer.status_code == (200 if number == '"1"' else 422)
+    assert number == '"1"' or answer.json()["error"]

@@ -1,7 +1,7 @@
 """Drafts through the services: saving, conflicts, live checks, handing in, twins; nothing written is ever lost."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlmodel import select
 
@@ -170,6 +170,7 @@ class TestSaving:
             max_size=12,
         )
     )
+    @example([("one", 1, "aa"), ("two", 0, "aa"), ("two", 0, "a")])
     def test_every_word_of_another_editor_is_found_again(self, database, begin, save, mei, saves):
         """Whatever two tabs send in whatever order: what each sent last stands in the draft, its versions or asides."""
         draft, last, strokes = begin(mei), {}, {"one": 0, "two": 0}

@@ -1,10 +1,12 @@
 """The library page, a material's tags, and look-alikes: views and services first, then in Streamlit's test runner."""
 
+import threading
+
 import numpy as np
 import pytest
 from sqlmodel import select
 
-from annotation_ui import library
+from annotation_ui import finding, library
 from annotation_ui.finding import PAGE_SIZE, MaterialQuery, every_match, find_materials
 from annotation_ui.library import MaterialChanged, MaterialWithdrawn, NothingDecided, ReasonNeeded, Ruling
 from annotation_ui.media_links import MediaLinks
@@ -15,6 +17,8 @@ from annotation_ui.views.material import material_detail
 from annotation_ui.views.material_tags import tag_lines
 from annotation_ui.views.materials import facets, material_columns, material_rows, materials_page
 from annotation_ui.words import words_in
+from core.content import Modality
+from curation.search.index import IndexBusy
 from curation.search.search import NoVectors
 from curation.tagging.tags import Tag, store_machine_tags
 from curation.tagging.vocabulary import FILE, BadVocabulary
@@ -116,6 +120,31 @@ class TestFinding:
         assert self.titles(*args, length="longer") == self.titles(*args, length="nonsense", dialect="x") == []
         (card,) = materials_page(studio.workspace, who, MaterialQuery(text="钟声"), links, EN).cards
         assert "钟声响了两次" in card.snippet
+
+    def test_while_the_index_is_behind_the_tables_are_asked(self, studio, database, seeder, who, links, monkeypatch):
+        monkeypatch.setattr(finding, "MANY", 2)
+        bell, _ = seeder.sound(1, origin="bell_100%.wav", author="王小明", licence="CC0-1.0")
+        seeder.sound(2, origin="horn.wav")
+        shown = seeder.picture(1, origin="red.png", tags=["theme:nature"])
+        seeder.item("used", seeder.draft("See <image_1>", {"image_1": shown}, "mei"))
+        with database.session() as session:
+            heard = {"material_id": bell.id, "made_by": "w@1", "run_id": seeder.run_id}
+            session.add(Segment(start_s=0, end_s=1, text="钟声响了两次", language="zh", **heard))
+        args = (studio, who, links)
+        assert finding.is_behind(studio.workspace)
+        assert self.titles(*args, text="王小 bell") == self.titles(*args, text="100%") == ["bell_100%.wav"]
+        assert self.titles(*args, text="nature") == self.titles(*args, tag="theme:nature") == ["red.png"]
+        assert self.titles(*args, unused=True) == self.titles(*args, length="10s") == ["bell_100%.wav", "horn.wav"]
+        assert self.titles(*args, licence="CC0-1.0", modality=Modality.AUDIO) == ["bell_100%.wav"]
+        assert self.titles(*args, like=bell.id) == self.titles(*args, text="钟声") == []
+        assert self.titles(*args, length="longer") == self.titles(*args, state=MaterialState.DROPPED) == []
+        found = find_materials(studio.workspace, MaterialQuery(page=9))
+        assert (found.total, found.page, found.is_plain) == (3, 1, True)
+        assert every_match(studio.workspace, MaterialQuery()) == list(found.ids)
+        assert facets(studio.workspace, EN).licences == [("CC-BY-4.0", "CC-BY-4.0", 2), ("CC0-1.0", "CC0-1.0", 1)]
+        assert finding.follow(studio.workspace) == 3
+        assert not finding.is_behind(studio.workspace)
+        assert self.titles(*args, text="钟声") == ["bell_100%.wav"]
 
     def test_without_vectors_meaning_is_said_not_to_be_compared(self, studio, seeder, who):
         row, _ = seeder.picture(1, origin="red door.png")
@@ -260,6 +289,14 @@ def button(app, label):
     return next(one for one in app.button if one.label == label)
 
 
+def prepared(app):
+    """The page, drawn again once the work behind it has ended."""
+    for thread in threading.enumerate():
+        if thread.name == "work search index":
+            thread.join(30)
+    app.run()
+
+
 class TestPages:
     # Streamlit's runner opens the project anew, from its own settings: SQLite.
     @pytest.fixture
@@ -275,6 +312,40 @@ class TestPages:
         assert not dict(app.query_params)
         assert "red.png" in shown(app) and "bell.wav" in shown(app)
         assert app.text_input(key="material-search").value == ""
+
+    def test_a_library_that_grew_is_prepared_behind_the_page(self, visit, token, seeder, monkeypatch):
+        from annotation_ui.pages import finding as page
+
+        go_on, follow = threading.Event(), page.follow
+        monkeypatch.setattr(finding, "MANY", 0)
+        monkeypatch.setattr(page, "follow", lambda workspace: go_on.wait(30) and follow(workspace))
+        seeder.picture(1, origin="red.png")
+        seeder.sound(1, origin="bell.wav")
+        entry = token()
+        app = visit("materials", entry, **{"material-search": "red"})
+        assert "being prepared for searching" in shown(app) and "started by Maintainer" in shown(app)
+        assert "red.png" in shown(app) and "bell.wav" not in shown(app)
+        go_on.set()
+        prepared(app)
+        assert "being prepared" not in shown(app) and "red.png" in shown(app)
+
+    def test_an_index_that_cannot_be_made_is_told_and_tried_again(self, visit, token, seeder, monkeypatch):
+        from annotation_ui.pages import finding as page
+
+        def fail(_workspace):
+            raise IndexBusy("another process is still making the index")
+
+        follow = page.follow
+        monkeypatch.setattr(finding, "MANY", 0)
+        monkeypatch.setattr(page, "follow", fail)
+        seeder.picture(1, origin="red.png")
+        app = visit("materials", token())
+        prepared(app)
+        assert "another process is still making" in shown(app) and "red.png" in shown(app)
+        monkeypatch.setattr(page, "follow", follow)
+        button(app, "Try again").click().run()
+        prepared(app)
+        assert "being prepared" not in shown(app)
 
     def test_meaning_without_a_model_says_how_to_get_it(self, visit, token, seeder):
         row, _ = seeder.picture(1, origin="red.png")

@@ -7,8 +7,17 @@ from sqlmodel import select
 
 from annotation_ui.accounts import set_language
 from annotation_ui.forms import new_form_key
+from annotation_ui.permissions import NotAllowed
 from annotation_ui.recording import speakers as desk
 from annotation_ui.recording import takes
+from annotation_ui.recording.script_writing import (
+    MOST_CHARACTERS,
+    BadScriptField,
+    NoWords,
+    ScriptNameTaken,
+    Written,
+    write_script,
+)
 from annotation_ui.views import record as record_view
 from annotation_ui.views.changes import Stretch
 from annotation_ui.views.takes import reading_diff, take_detail, waiting_takes
@@ -324,3 +333,58 @@ def test_the_desk_in_chinese(visit, token, record, database, people, script_id):
     assert 'lang="zh"' in text and "您的录音" in text and "信噪比" in text and "每字" in text
     text = shown(visit("takes", token(Role.ANNOTATOR)))
     assert "未提交" in text and "Not handed in" not in text
+
+
+class TestWritingScripts:
+    @pytest.fixture
+    def write(self, database, annotator, clock):
+        def store(text="渡轮三点出发。", language="zh", *more, who=annotator, key=None):
+            with database.session() as session:
+                written = Written(text, language, *more)
+                return session.get(Script, write_script(session, who, key or new_form_key(), written, clock))
+
+        return store
+
+    def test_by_topic_or_by_a_number_of_its_language_and_twice_is_once(self, write, annotator, database):
+        named = write("The ferry leaves.", "en", " ferry ", "Scots", "captain")
+        assert (named.name, named.text, named.dialect, named.role) == ("ferry", "The ferry leaves.", "Scots", "captain")
+        assert named.created_by == annotator.user_id
+        key = new_form_key()
+        assert [write(f"第{number}句。").name for number in (1, 2)] == ["zh-001", "zh-002"]
+        assert write("第三句。", key=key).id == write("第三句。", key=key).id
+        with database.reading() as session:
+            assert len(session.exec(select(Script)).all()) == 4
+
+    @pytest.mark.parametrize(
+        ("fields", "error"),
+        [
+            ((" \x00\n", "zh"), NoWords),
+            (("x" * (MOST_CHARACTERS + 1), "zh"), NoWords),
+            (("Hello.", "no language!"), BadScriptField),
+            (("Hello.", "en", "x" * 129), BadScriptField),
+            (("Hello.", "en", "taken"), ScriptNameTaken),
+        ],
+    )
+    def test_what_is_no_script_is_told(self, write, fields, error):
+        write("Other words.", "en", "taken")
+        with pytest.raises(error):
+            write(*fields)
+
+    @pytest.mark.parametrize("role", [Role.REVIEWER, Role.PARTICIPANT])
+    def test_only_who_records_writes_them(self, write, principal_of, role):
+        with pytest.raises(NotAllowed):
+            write(who=principal_of(role))
+
+    def test_on_the_page_of_a_project_without_scripts(self, visit, token, studio, seed, database):
+        seed.fill_desk(studio.workspace)
+        app = visit("record", token(Role.ANNOTATOR))
+        press(app, "script-store-0")
+        assert "Write what is to be read" in shown(app)
+        app.text_area(key="script-text-0").input(ATTACK)
+        app.text_input(key="script-topic-0").input("ferry")
+        press(app, "script-store-0")
+        # Now there is something to read, and the page goes on to who speaks.
+        assert "Who speaks?" in shown(app)
+        with database.reading() as session:
+            script = session.exec(select(Script)).one()
+        assert (script.name, script.text, script.language) == ("ferry", ATTACK, "en")

@@ -11,6 +11,7 @@ from annotation_ui.words import words_in
 from core.content import MediaPart, MediaRef, TextPart
 from core.question import AnswerKey, Choice, Question, Step
 from evaluation.graders.multi_step import parse_steps
+from evaluation.prompts import letters_text, steps_text
 from qc.reasons import REASONS
 from qc.review.blind import OwnAnswer
 from qc.review.opinions import parts_of
@@ -103,11 +104,11 @@ class TestAnswers:
 
     @pytest.mark.parametrize("language", ["en", "zh", "zh-Hant"])
     def test_answers_to_steps_are_read_by_the_grader(self, language):
-        text = view.steps_text(["red\nand blue", "", "three"], language)
+        text = steps_text(["red\nand blue", "", "three"], language)
         assert parse_steps(text, 3) == {1: "red and blue", 3: "three"}
 
     def test_chosen_letters_stand_in_order(self):
-        assert view.chosen_text(["C", "A"]) == "A, C" and view.chosen_text([]) == ""
+        assert letters_text(["C", "A"]) == "A, C" and letters_text([]) == ""
 
     def test_what_others_answered(self):
         solves = Solves(hidden="image", answered=2, right=1, ungraded=1, low=0.1, high=0.9)
@@ -164,3 +165,25 @@ def test_a_suggestion_begins_from_what_the_part_says():
         "How many birds sing?<image_1>", "three", "B", None,
     ]  # fmt: skip
     assert view.part_text(asked, "answer") == "a; b"
+
+
+def test_what_a_browser_kept_is_taken_back_only_as_far_as_fields_can_hold_it():
+    from annotation_ui.reviewing.desk import MOST_CHARACTERS, MOST_REMARKS
+    from annotation_ui.views.review_kept import taken_back
+
+    full = f"text-full-{'0' * 8}-0000-0000-0000-{'0' * 12}-1"
+    good = {
+        "decision": "return", "reasons": ["ambiguous"], "remarks": [1, 3], "part-1": "prompt", "suggest-1": True,
+        "text-comment-1": "<b>why</b>", "text-edit-1-choice A": "fox", full: "八只",
+    }  # fmt: skip
+    assert taken_back(good, ("prompt", "choice A")) == good
+    forged = {
+        "decision": "explode", "reasons": ["ambiguous", "no such code", 7], "remarks": [0, -1, True, "1", 2] * 99,
+        "part-1": "choice Z", "suggest-1": "yes", "text-comment-1": 5, "text-comment-2": "x" * 9_999,
+        "review-form-key": "mine", "__class__": "x", full.replace("full", "other"): "x", "text-comment-x": "x", 3: "x",
+    }  # fmt: skip
+    assert taken_back(forged, ("prompt",)) == {
+        "reasons": ["ambiguous"], "remarks": [2] * MOST_REMARKS, "text-comment-2": "x" * MOST_CHARACTERS
+    }  # fmt: skip
+    for nothing in (None, [], "text", 5, {str(number): "x" for number in range(1_000)}):
+        assert taken_back(nothing, ("prompt",)) == {}

@@ -14,6 +14,12 @@ expect.set_options(timeout=SLOW_MS)
 DURATION = """player => new Promise(done => player.readyState >= 1
     ? done(player.duration) : player.onloadedmetadata = () => done(player.duration))"""
 
+# What a browser would run or load, had it taken a text for markup; also within components.
+RUNNING = """() => { const found = []; const look = root => { for (const one of root.querySelectorAll("*")) {
+    const texts = [...one.attributes].filter(({name, value}) => name.startsWith("on") || /^(javascript:|x$)/.test(value));
+    if (texts.length && !["id", "class"].includes(texts[0].name)) found.push(one.outerHTML.slice(0, 200));
+    if (one.shadowRoot) look(one.shadowRoot); } }; look(document); return found; }"""
+
 
 @pytest.fixture
 def page(chromium, studio):
@@ -71,8 +77,10 @@ def is_loaded(locator):
 
 
 def test_all_pages_in_both_languages(page, studio, tmp_path):
-    # Home
+    # Home, whose address has no name
+    page.goto(f"{studio.address}/home")
     expect(page.get_by_text("From materials to the release")).to_be_visible()
+    assert page.url == f"{studio.address}/"
     expect(page.get_by_text("42 of 44 task types have no item yet")).to_be_visible()
 
     # Materials: pictures of all kinds load, facets narrow, a decision is taken
@@ -154,10 +162,15 @@ def test_all_pages_in_both_languages(page, studio, tmp_path):
 
 
 def test_text_of_others_runs_nothing(page, studio):
-    """Hostile names and prompts, as another author would hand them in."""
+    """Hostile names and prompts, as another author would hand them in; on every page, also in what scripts of ours draw."""
+    from annotation_ui.drafting.content import DraftContent
+    from annotation_ui.drafting.drafts import Save, open_draft, save_draft
+    from annotation_ui.permissions import as_principal
+    from annotation_ui.shell import PAGES
     from annotation_ui.studio import open_studio
     from core.question import Choice
     from warehouse.items import Draft, current_revision, get_item, revise_item
+    from warehouse.people import get_user
 
     attack = "<img src=x onerror=alert(1)><script>alert(2)</script>[x](javascript:alert(3)) :red[no] **no** $x^2$"
     with open_studio(studio.project) as opened, opened.workspace.database.session() as session:
@@ -167,14 +180,21 @@ def test_text_of_others_runs_nothing(page, studio):
             update={"choices": (Choice(text=attack), *question.choices[1:]), "task_type": attack}
         )
         revise_item(session, item, item.version, Draft(hostile, {}, attack))
+        ada = as_principal(get_user(session, "ada"))
+        draft = open_draft(session, ada)
+        written = DraftContent(prompt=attack, choices=[attack, "b"], task_type=attack, name="zoo")
+        save_draft(session, ada, draft.id, Save(1, written, "tab", 1))
     page.goto(f"{studio.address}/item?name=bells-011")
     expect(page.locator(".ip-options li").first).to_contain_text(attack)
     go(page, "Items")
     expect(page.locator(".st-key-row-bells-011")).to_contain_text(attack)
     page.get_by_role("combobox", name=re.compile("Task type")).click()
     expect(page.get_by_role("option", name=attack)).to_be_visible()
-    assert page.locator("img[src=x]").count() == 0
-    assert page.crashes == []
+    for place in (f"author?draft={draft.id}", "item?name=bells-011", *PAGES):
+        page.goto(f"{studio.address}/{place}")
+        settle(page)
+        assert page.evaluate(RUNNING) == [], place
+    assert page.crashes == page.strangers == []
 
 
 def test_uploads_reach_the_library(page, studio, tmp_path):

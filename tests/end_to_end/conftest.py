@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -245,3 +246,24 @@ def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return folder
+
+
+@pytest.fixture
+def running(load_helper, project, tmp_path):
+    """A studio on the project, to be filled first: `start()` gives it."""
+    browser = load_helper("browser/conftest.py")
+    started = []
+
+    def start(*options):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        home = tmp_path / "home"
+        home.mkdir(exist_ok=True)
+        started.append(browser.RunningStudio(project.root, home, "--port", str(port), *options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.communicate()

@@ -57,8 +57,8 @@ def data(markup: str) -> dict:
 @pytest.fixture
 def found():
     item = ItemRow(
-        revision_id="r", item_name="i", kind="choice", scope="omni", modalities="audio+image", branch="perception",
-        ability="alignment", sound=PAYLOAD, steps="0", twin="no", twin_group=None, cluster="r",
+        revision_id="r", item_name="i", kind="choice", scope="omni", modalities="audio+image", task_type="counting",
+        branch="perception", ability="alignment", sound=PAYLOAD, steps="0", twin="no", twin_group=None, cluster="r",
     )  # fmt: skip
     row = {
         "key": "k1", "item_name": f"i{PAYLOAD}", "revision_id": "r", "model": f"m{PAYLOAD}", "condition": "full",
@@ -97,6 +97,7 @@ class TestPage:
             PAYLOAD,
             f"because {PAYLOAD}",
             "k1",
+            "none",
         ]
         assert second[5:10] == ["api_error", None, "down", "", "k2"]
         assert held["items"][0]["sound"] == PAYLOAD
@@ -168,7 +169,7 @@ class TestPage:
 
 @pytest.fixture
 def drawable():
-    """A report with all four figures; model `b$x$` has a name that looks like a formula."""
+    """A report with all figures; model `b$x$` has a name that looks like a formula."""
     models = ["human", "a", "b$x$"]
     abilities = [("P", "Alignment"), ("P", "Recognition"), ("R", "Spatial"), "Overall"]
     return report(
@@ -177,6 +178,11 @@ def drawable():
         tables=(
             table("leaderboard", ["Rank", "Points"], *([m, Plain(text="1"), number(60.0)] for m in models)),
             table("table3", abilities, *([m, *(number(40.0 + n) for n in range(4))] for m in models)),
+            table(
+                "people",
+                ["Alignment", "Overall", "Ahead"],
+                *([m, number(30.0), number(40.0), Plain(text="")] for m in models),
+            ),
             table("drops", ["full", "text only"], *([m, number(), number(20.0, low=-5.0)] for m in models)),
         ),
     )

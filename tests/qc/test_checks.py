@@ -65,7 +65,7 @@ def test_a_good_question_has_no_findings():
 
 
 def test_every_check_is_registered_with_a_version_and_its_codes_are_known():
-    assert len(list(CHECKS)) == 12
+    assert len(list(CHECKS)) == 13
     asked = question("The answer is a fox.", choices=("a fox", "A  Fox"), key=(0,), required={"video"}, task_type="x")
     codes = {code for _, code in found(asked, media_problems=(Words(en="gone", zh="缺失"),))}
     assert codes == {"missing_modality", "unknown_task_type", "duplicate_choices", "answer_leaked", "media_unusable"}
@@ -576,3 +576,56 @@ class TestStepsThatTell:
         assert self.leaks("How many are there?", "Take 3 of them. What remains?", "3") == []
         assert self.leaks("Does it call?", "Does it run? Say yes or no.", "yes") == []
         assert self.leaks("Is it a fox or a lynx?", "How often does it call?", "lynx") == []
+
+
+class TestEvidence:
+    def told(self, name, **evidence):
+        media = {
+            "image_1": ref("image").model_copy(update={"width_px": 320, "height_px": 210}),
+            "audio_1": ref("audio").model_copy(update={"duration_s": 2.0}),
+            "video_1": ref("video").model_copy(update={"duration_s": 1.0, "width_px": 160, "height_px": 96}),
+        }
+        asked = question(prompt=parse_prompt("Which? <image_1> <audio_1> <video_1>", media))
+        return [one for one in run_checks(Subject(asked, evidence={name: evidence})) if one.code == "evidence_outside"]
+
+    @pytest.mark.parametrize(
+        ("name", "evidence"),
+        [
+            ("audio_1", {"start_s": 0, "end_s": 2.0, "note": "the bell"}),
+            ("audio_1", {"start_s": 1.5}),
+            ("audio_1", {"end_s": 2.05}),
+            ("image_1", {"left_px": 0, "top_px": 0, "width_px": 320, "height_px": 210}),
+            ("video_1", {"start_s": 0.2, "end_s": 0.5, "left_px": 159, "top_px": 95, "width_px": 1, "height_px": 1}),
+            ("image_1", {"note": "left"}),
+            ("image_1", {"somewhere": [1, 2]}),
+            ("image_9", {"start_s": 99}),
+        ],
+    )
+    def test_a_mark_inside_or_in_words_is_good(self, name, evidence):
+        assert self.told(name, **evidence) == []
+
+    @pytest.mark.parametrize(
+        ("name", "evidence", "en", "zh"),
+        [
+            ("audio_1", {"start_s": 0.5, "end_s": 2.5}, "goes beyond its end at 2 s", "超出了素材的结尾（2 秒）"),
+            ("audio_1", {"start_s": 2.0}, "beyond its end", "超出了"),
+            ("audio_1", {"start_s": 1.0, "end_s": 1.0}, "ends before it begins", "不在开始时间之后"),
+            ("audio_1", {"start_s": -1.0, "end_s": 1.0}, "ends before it begins", "不在开始时间之后"),
+            ("audio_1", {"end_s": 0}, "ends before it begins", "不在开始时间之后"),
+            ("audio_1", {"start_s": float("nan")}, "no number as start_s", "start_s 不是数字"),
+            ("audio_1", {"end_s": float("inf")}, "no number as end_s", "不是数字"),
+            ("audio_1", {"start_s": "0:01"}, "no number", "不是数字"),
+            ("audio_1", {"left_px": 1, "top_px": 1, "width_px": 1, "height_px": 1}, "there is no picture", "没有画面"),
+            ("image_1", {"start_s": 0.5}, "a picture has none", "图片没有时间"),
+            ("image_1", {"left_px": 300, "top_px": 0, "width_px": 21, "height_px": 5}, "of 320 × 210 px", "画面范围"),
+            ("image_1", {"left_px": 0, "top_px": 209, "width_px": 5, "height_px": 2}, "of 320 × 210 px", "画面范围"),
+            ("image_1", {"left_px": -1, "top_px": 0, "width_px": 5, "height_px": 2}, "does not lie", "画面范围"),
+            ("image_1", {"left_px": 1, "top_px": 0, "width_px": 0, "height_px": 2}, "does not lie", "画面范围"),
+            ("image_1", {"left_px": 1, "top_px": 0, "width_px": 9}, "a side is missing", "缺少一边"),
+        ],
+    )
+    def test_a_mark_outside_stops_the_item_in_both_languages(self, name, evidence, en, zh):
+        (finding,) = self.told(name, **evidence)
+        assert finding.severity == "error"
+        assert name in finding.message and en in finding.message
+        assert zh in finding.text("zh-CN")

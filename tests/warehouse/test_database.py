@@ -291,6 +291,17 @@ def test_a_reader_cannot_write(database, write):
         assert [(run.id, run.command) for run in session.exec(select(Run))] == [("r", "test")]
 
 
+def test_a_reader_locks_no_row(database):
+    """PostgreSQL would refuse it, and SQLite would say nothing."""
+    for look in (lambda session: session.get(Run, "r", with_for_update=True), lock_in_bulk):
+        with pytest.raises(RuntimeError, match="lock rows"), database.reading() as session:
+            look(session)
+
+
+def lock_in_bulk(session: Session) -> None:
+    session.exec(select(Run).with_for_update()).all()
+
+
 def test_after_reading_the_same_connections_can_write(database):
     with database.reading() as session:
         session.exec(select(Run)).all()

@@ -129,6 +129,24 @@ def test_the_same_question_is_no_revision(database):
 
 
 @pytest.mark.parametrize(
+    ("walk", "counts"),
+    [
+        ((), True),
+        ((Action.SUBMIT, Action.RETURN), True),
+        ((Action.SUBMIT,), False),
+        ((Action.SUBMIT, Action.PASS_ROUND1), False),
+    ],
+)
+def test_other_notes_are_a_revision_only_while_the_item_is_its_authors(database, walk, counts):
+    item = make(database, "apples", *walk)
+    with database.session() as session:
+        noted = draft(notes={"evidence": {"audio_1": {"start_s": 1.0}}})
+        revision = revise_item(session, get_item(session, "apples"), item.version, noted)
+        assert (revision is not None) == counts
+    assert len(revisions(database)) == (2 if counts else 1)
+
+
+@pytest.mark.parametrize(
     ("walk", "behind", "error"), [((), 1, StaleVersion), ((Action.SUBMIT, Action.REJECT), 0, ImpossibleAction)]
 )
 def test_a_revision_that_cannot_be_leaves_nothing_even_when_the_caller_goes_on(database, walk, behind, error):

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from core.content import MediaRef, MisplacedMedia, Modality
+from core.progress import Ticker, progress
 from core.provenance import canonical_json
 from core.question import Question, QuestionKind
 from warehouse.blobs import BlobStore
@@ -67,15 +68,18 @@ class HuggingFaceExporter:
 
     def write(self, manifest: Manifest, blobs: BlobStore, folder: Path) -> None:
         """Write Parquet, videos and the card."""
-        for media in manifest.media.values():
-            if media.media.modality is Modality.VIDEO:
-                copy_media(blobs, media.media, folder / "videos")
+        videos = [one.media for one in manifest.media.values() if one.media.modality is Modality.VIDEO]
+        with progress("media written", len(videos)) as ticker:
+            for video in videos:
+                copy_media(blobs, video, folder / "videos")
+                ticker.advance()
         parts: dict[str, dict[str, list[ManifestRow]]] = {}
         for row in manifest.rows:
             parts.setdefault(config_of(row.question), {}).setdefault(row.split, []).append(row)
-        for config, splits in sorted(parts.items()):
-            for split, rows in sorted(splits.items()):
-                self._write_split(manifest, blobs, rows, folder / config, split)
+        with progress("questions written", len(manifest.rows)) as ticker:
+            for config, splits in sorted(parts.items()):
+                for split, rows in sorted(splits.items()):
+                    self._write_split(manifest, blobs, rows, folder / config, split, ticker)
         text = card_header(manifest, _configs(parts)) + card_text(manifest, _loading(parts))
         (folder / "README.md").write_text(text, encoding="utf-8")
 
@@ -110,7 +114,13 @@ class HuggingFaceExporter:
         return found
 
     def _write_split(
-        self, manifest: Manifest, blobs: BlobStore, rows: Sequence[ManifestRow], folder: Path, split: str
+        self,
+        manifest: Manifest,
+        blobs: BlobStore,
+        rows: Sequence[ManifestRow],
+        folder: Path,
+        split: str,
+        ticker: Ticker,
     ) -> None:
         folder.mkdir(exist_ok=True)
         shards = plan_shards([_row_bytes(row) for row in rows], self._limits)
@@ -123,6 +133,7 @@ class HuggingFaceExporter:
                 for group in groups:
                     records = [_record(rows[place], manifest, blobs) for place in group]
                     writer.write_table(pa.Table.from_pylist(records, schema=_schema()), row_group_size=len(records))
+                    ticker.advance(len(records))
 
 
 def _column(file: Path, group: int, column: str) -> pa.ChunkedArray:

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from core.content import MediaRef, MisplacedMedia
+from core.progress import progress
 from warehouse.blobs import BlobStore
 from warehouse.exporters.base import ReadRow, copy_media, file_name
 from warehouse.exporters.card import card_text
@@ -32,8 +33,10 @@ class JsonlExporter:
 
     def write(self, manifest: Manifest, blobs: BlobStore, folder: Path) -> None:
         """Write rows, media and the card."""
-        for media in manifest.media.values():
-            copy_media(blobs, media.media, folder / "media")
+        with progress("media written", len(manifest.media)) as ticker:
+            for media in manifest.media.values():
+                copy_media(blobs, media.media, folder / "media")
+                ticker.advance()
         with (folder / ROWS).open("w", encoding="utf-8", newline="\n") as stream:
             for row in manifest.rows:
                 stream.write(json.dumps(_record(row, manifest), ensure_ascii=False, allow_nan=False) + "\n")

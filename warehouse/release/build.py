@@ -1,12 +1,14 @@
 """Choose revisions for a release, and put each into a split."""
 
 import secrets
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy.exc import IntegrityError
-from sqlmodel import Session
+from sqlmodel import Session, col, select
 
 from core.content import Modality
 from core.errors import InterplayError
@@ -19,6 +21,7 @@ from warehouse.items import revisions_in
 from warehouse.release.coverage import Cell, coverage
 from warehouse.release.records import (
     RELEASABLE,
+    Guard,
     Member,
     check_name_and_version,
     get_release,
@@ -30,7 +33,7 @@ from warehouse.release.records import (
 from warehouse.release.splits import Split, SplitPlan, assign_splits, earlier_splits, item_groups
 from warehouse.release.tombstones import tombstones_of
 from warehouse.runs import open_run
-from warehouse.tables import Release, ReleaseItem, ReleaseState
+from warehouse.tables import Item, ItemRevision, ItemState, Release, ReleaseItem, ReleaseState, RevisionMedia
 
 
 class NothingToRelease(InterplayError):
@@ -75,10 +78,70 @@ class Built:
     coverage: list[Cell]
 
 
+class Misfit(StrEnum):
+    """Why an accepted item is not chosen: the first of the query's wishes that it does not meet."""
+
+    TASK_TYPE = "task_type"
+    LANGUAGE = "language"
+    MODALITIES = "modalities"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What of an item's current question a query asks for."""
+
+    state: ItemState
+    task_type: str
+    language: str
+    modalities: frozenset[Modality]
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """How many items a query chooses, and why the others are not: by the state of their review, or by what is asked."""
+
+    chosen: int
+    not_accepted: Mapping[ItemState, int]
+    misfits: Mapping[Misfit, int]
+
+
+def item_shapes(session: Session) -> list[Shape]:
+    """Of every item, without reading whole questions: there may be ten thousand, and somebody waits."""
+    senses: dict[str, set[Modality]] = {}
+    for revision_id, placeholder in session.exec(select(RevisionMedia.revision_id, RevisionMedia.placeholder)):
+        senses.setdefault(revision_id, set()).add(Modality(placeholder.partition("_")[0]))
+    question = col(ItemRevision.question)
+    query = select(
+        ItemRevision.id, Item.state, question["task_type"].as_string(), question["language"].as_string()
+    ).join(Item, col(Item.current_revision_id) == col(ItemRevision.id))
+    return [
+        Shape(ItemState(state), task_type, language, frozenset(senses.get(revision_id, ())))
+        for revision_id, state, task_type, language in session.exec(query)
+    ]
+
+
+def fitting(shapes: Sequence[Shape], query: Query) -> Fitting:
+    """What `build_release` would choose now, and what it would leave."""
+    task_types = _known(query.task_types)
+    ready = [shape for shape in shapes if shape.state in RELEASABLE]
+    fates = Counter(_misfit(one.task_type, one.language, one.modalities, task_types, query) for one in ready)
+    return Fitting(
+        chosen=fates[None],
+        not_accepted=Counter(shape.state for shape in shapes if shape.state not in RELEASABLE),
+        misfits={fate: count for fate, count in fates.items() if fate is not None},
+    )
+
+
 def build_release(
-    database: Database, name: str, version: str, recipe: Recipe, actor: str, clock: Clock = utc_now
+    database: Database,
+    name: str,
+    version: str,
+    recipe: Recipe,
+    actor: str,
+    clock: Clock = utc_now,
+    guard: Guard | None = None,
 ) -> Built:
-    """Make a release, which can be discarded until it is sealed.
+    """Make a release, which can be discarded until it is sealed. `guard` is asked in the transaction that stores it.
 
     Raises:
         BadReleaseName, BadVersion, VersionTaken: Name and version cannot be used.
@@ -93,6 +156,8 @@ def build_release(
         database, "release build", {**settings, "name": name, "version": version}, recipe.plan.seed, clock
     ) as run:
         with database.session() as session:
+            if guard is not None:
+                guard(session)
             check_name_and_version(session, name, version)
             members = _split(session, name, _chosen(session, name, recipe.query), recipe.plan)
             private = {"salt": recipe.salt or secrets.token_hex(16)} if recipe.plan.holdout_share else {}
@@ -149,13 +214,11 @@ def _add(session: Session, release: Release) -> None:
 
 def _chosen(session: Session, name: str, query: Query) -> list[Member]:
     """What fits; nothing, where all that the name ever held was withdrawn: its tombstones must be told all the same."""
-    taxonomy = load_taxonomy()
-    task_types = {taxonomy.get(name).id for name in query.task_types}
-    languages = {language.lower() for language in query.languages}
+    task_types = _known(query.task_types)
     chosen = [
         Member(item, revision, split="")
         for item, revision in revisions_in(session, *RELEASABLE)
-        if _fits(question_of(revision), task_types, languages, query.modalities)
+        if _fits(question_of(revision), task_types, query)
     ]
     if not chosen and not tombstones_of(session, Release(name=name, version="", run_id=""), ()):
         raise NothingToRelease(
@@ -164,16 +227,27 @@ def _chosen(session: Session, name: str, query: Query) -> list[Member]:
     return chosen
 
 
-def _fits(question: Question | None, task_types: set[str], languages: set[str], modalities: Sequence[Modality]) -> bool:
+def _known(task_types: Sequence[str]) -> set[str]:
+    taxonomy = load_taxonomy()
+    return {taxonomy.get(name).id for name in task_types}
+
+
+def _fits(question: Question | None, task_types: Collection[str], query: Query) -> bool:
     if question is None:
         # A question that this version cannot read goes in where nothing is asked of it; sealing then names it.
-        return not (task_types or languages or modalities)
-    language = question.language.lower()
-    return (
-        (not task_types or question.task_type in task_types)
-        and (not languages or not languages.isdisjoint({language, language.split("-", maxsplit=1)[0]}))
-        and question.modalities.issuperset(modalities)
-    )
+        return not (query.task_types or query.languages or query.modalities)
+    return _misfit(question.task_type, question.language, question.modalities, task_types, query) is None
+
+
+def _misfit(
+    task_type: str, language: str, modalities: frozenset[Modality], task_types: Collection[str], query: Query
+) -> Misfit | None:
+    spoken = {language.lower(), language.lower().split("-", maxsplit=1)[0]}
+    if task_types and task_type not in task_types:
+        return Misfit.TASK_TYPE
+    if query.languages and spoken.isdisjoint(wanted.lower() for wanted in query.languages):
+        return Misfit.LANGUAGE
+    return None if modalities.issuperset(query.modalities) else Misfit.MODALITIES
 
 
 def _split(session: Session, name: str, chosen: list[Member], plan: SplitPlan) -> list[Member]:

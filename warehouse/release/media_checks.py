@@ -10,7 +10,7 @@ from core.media.limits import DEFAULT_LIMITS, MediaLimits
 from core.media.probe import probe
 from core.progress import progress
 from warehouse.blobs import BlobStore
-from warehouse.release.checks import Finding, subjects_by_media
+from warehouse.release.checks import Block, Finding, shown_media
 from warehouse.release.records import Contents, question_of
 
 
@@ -27,33 +27,36 @@ def media_findings(contents: Contents, blobs: BlobStore, how: MediaChecks) -> li
     """Findings in the bytes of all media that the release shows, each looked at once."""
     questions = [question for member in contents.members if (question := question_of(member.revision))]
     refs = {part.media.sha256: part.media for question in questions for part in question.media}
-    subjects = subjects_by_media(contents.members)
+    shown = shown_media(contents.members)
     findings: list[Finding] = []
     with progress("media checked", len(refs)) as ticker:
         units = [refs[sha256] for sha256 in sorted(refs)]
         look = partial(_problems, blobs, how.limits)
         for ref, outcome in map_units(look, units, backend=how.backend, workers=how.workers):
-            subject = subjects[ref.sha256]
+            where = shown[ref.sha256]
             if outcome.failure is not None:
-                problem = " ".join(outcome.failure.message.split())
-                findings.append(Finding(subject, f"media {ref.sha256} cannot be read", problem))
+                why = " ".join(outcome.failure.message.split())
+                problem = f"media {ref.sha256} cannot be read"
+                findings.append(where.finding(Block.UNREADABLE_MEDIA, problem, why, detail=why))
             else:
-                findings += (Finding(subject, problem, mend) for problem, mend in outcome.unwrap())
+                findings += (
+                    where.finding(kind, problem, "ingest the material again and revise the item")
+                    for kind, problem in outcome.unwrap()
+                )
             ticker.advance()
     return sorted(findings, key=lambda finding: (finding.subject, finding.problem))
 
 
-def _problems(blobs: BlobStore, limits: MediaLimits, ref: MediaRef) -> list[tuple[str, str]]:
+def _problems(blobs: BlobStore, limits: MediaLimits, ref: MediaRef) -> list[tuple[Block, str]]:
     return list(_found(blobs, limits, ref))
 
 
-def _found(blobs: BlobStore, limits: MediaLimits, ref: MediaRef) -> Iterator[tuple[str, str]]:
+def _found(blobs: BlobStore, limits: MediaLimits, ref: MediaRef) -> Iterator[tuple[Block, str]]:
     seen = probe(blobs.get(ref.sha256), limits)
-    mend = "ingest the material again and revise the item"
     if (seen.media_type, seen.modality, seen.byte_count) != (ref.media_type, ref.modality, ref.byte_count):
         stated = f"{ref.media_type} of {ref.byte_count} bytes"
-        yield f"media {ref.sha256} is {seen.media_type} of {seen.byte_count} bytes, not {stated}", mend
+        yield Block.OTHER_MEDIA, f"media {ref.sha256} is {seen.media_type} of {seen.byte_count} bytes, not {stated}"
     if seen.has_metadata:
-        yield f"media {ref.sha256} carries metadata that may tell of people or places", mend
+        yield Block.METADATA, f"media {ref.sha256} carries metadata that may tell of people or places"
     if seen.modality is Modality.VIDEO and seen.has_audio:
-        yield f"video {ref.sha256} carries sound, which no condition could leave out", mend
+        yield Block.SOUND_IN_VIDEO, f"video {ref.sha256} carries sound, which no condition could leave out"

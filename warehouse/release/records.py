@@ -1,7 +1,7 @@
 """Releases in the tables: names, versions, and everything that a release holds."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
@@ -31,6 +31,8 @@ _VERSION = re.compile(
     r"(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?"
 )
 RELEASABLE = (ItemState.ACCEPTED, ItemState.RELEASED)
+Guard = Callable[[Session], object]
+"""Asked in the transaction that writes, before it does; it raises where that must not be."""
 # Stays below the number of parameters that SQLite takes in one statement.
 _IDS_A_QUERY = 5_000
 

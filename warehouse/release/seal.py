@@ -16,7 +16,7 @@ from warehouse.lifecycle import Action, Advance, advance
 from warehouse.release.checks import Finding, record_findings
 from warehouse.release.manifest import NO_CERTIFICATE, Manifest, compose, manifest_damages
 from warehouse.release.media_checks import MediaChecks, media_findings
-from warehouse.release.records import Contents, contents_of, get_release
+from warehouse.release.records import Contents, Guard, contents_of, get_release
 from warehouse.release.splits import item_groups
 from warehouse.release.tombstones import tombstones_of
 from warehouse.runs import open_run
@@ -36,13 +36,17 @@ class SealBlocked(InterplayError):
 
 @dataclass(frozen=True)
 class SealOrder:
-    """Which release to seal, who does it, and which licences, not on our list, they have read and allow."""
+    """Which release to seal, who does it, and which licences, not on our list, they have read and allow.
+
+    `guard` is asked once more in the transaction that seals: decoding before it takes long.
+    """
 
     name: str
     version: str
     actor: str
     allowed_licences: Sequence[str] = ()
     media: MediaChecks = field(default_factory=MediaChecks)
+    guard: Guard | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,8 @@ def seal_release(database: Database, blobs: BlobStore, order: SealOrder, clock: 
 
 
 def _seal(session: Session, blobs: BlobStore, order: SealOrder, findings: Sequence[Finding], clock: Clock) -> Sealed:
+    if order.guard is not None:
+        order.guard(session)
     release = get_release(session, order.name, order.version)
     session.refresh(release, with_for_update=True)
     if release.state == ReleaseState.SEALED:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import InterplayError, UnknownName
+from core.progress import progress
 from core.registry import Entry
 from warehouse.blobs import BlobStore, DamagedBlob, MissingBlob
 from warehouse.database import Database
@@ -117,11 +118,14 @@ def verify_release(database: Database, blobs: BlobStore, name: str, version: str
         if member is None or member.revision.content_hash != row.revision or member.split != row.split:
             damages.append(Damage("tables", f"row {row.qid!r} of the manifest is not what the tables hold"))
     withdrawn = [sha256 for sha256 in manifest.media if sha256 in gone]
-    for sha256 in sorted(manifest.media.keys() - gone.keys()):
-        try:
-            blobs.verify(sha256)
-        except (MissingBlob, DamagedBlob) as error:
-            damages.append(Damage("media", str(error)))
+    kept = sorted(manifest.media.keys() - gone.keys())
+    with progress("media verified", len(kept)) as ticker:
+        for sha256 in kept:
+            try:
+                blobs.verify(sha256)
+            except (MissingBlob, DamagedBlob) as error:
+                damages.append(Damage("media", str(error)))
+            ticker.advance()
     counts = len(manifest.media), len(manifest.rows)
     return Verified(manifest.title, hashlib.sha256(data).hexdigest(), *counts, damages, withdrawn)
 
@@ -138,11 +142,13 @@ def _file_damages(folder: Path, files: Iterable[str]) -> Iterator[Damage]:
             yield Damage(f"{SUMS} line {number}", "is not a sha256, two spaces and a file name")
             continue
         listed[name] = sha256
-    for name, sha256 in sorted(listed.items()):
-        if name not in found:
-            yield Damage(name, "is missing")
-        elif file_sha256(folder / name) != sha256:
-            yield Damage(name, "its bytes are not those that were exported")
+    with progress("files verified", len(listed)) as ticker:
+        for name, sha256 in sorted(listed.items()):
+            if name not in found:
+                yield Damage(name, "is missing")
+            elif file_sha256(folder / name) != sha256:
+                yield Damage(name, "its bytes are not those that were exported")
+            ticker.advance()
     yield from (Damage(name, f"is not listed in {SUMS}") for name in sorted(found - listed.keys()))
 
 

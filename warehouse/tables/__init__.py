@@ -3,6 +3,7 @@
 from warehouse.tables.audit import AuditAnswer, AuditFinding, AuditItem, AuditSample, Certificate
 from warehouse.tables.authoring import DraftVersion, HandledForm, ItemDraft
 from warehouse.tables.caption import Caption, CaptionKind, CaptionState
+from warehouse.tables.exam import Exam, ExamItem, ExamPlace, ExamSeat, ExamState, PlaceState
 from warehouse.tables.item import Decision, Item, ItemRevision, ItemState, RevisionMedia, Verdict
 from warehouse.tables.material import (
     SEMANTIC_METHODS,
@@ -26,6 +27,7 @@ from warehouse.tables.public import (
 from warehouse.tables.recording import Consent, ConsentText, Contributor, Recording, Script
 from warehouse.tables.release import AssetPack, Release, ReleaseItem, ReleaseState, Subset
 from warehouse.tables.review import GoldItem, Review
+from warehouse.tables.target import CoverageTarget
 from warehouse.tables.work import Assignment, AssignmentState, Event, Run, RunStatus, User
 
 __all__ = [
@@ -46,10 +48,16 @@ __all__ = [
     "ContaminationCheck",
     "ContaminationMatch",
     "Contributor",
+    "CoverageTarget",
     "Decision",
     "DraftVersion",
     "DuplicateLink",
     "Event",
+    "Exam",
+    "ExamItem",
+    "ExamPlace",
+    "ExamSeat",
+    "ExamState",
     "GoldItem",
     "HandledForm",
     "IngestFailure",
@@ -62,6 +70,7 @@ __all__ = [
     "MaterialState",
     "MaterialTag",
     "MaterialWork",
+    "PlaceState",
     "Privatization",
     "PrivatizationState",
     "PublicQuestion",

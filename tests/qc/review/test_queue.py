@@ -14,13 +14,13 @@ from core.errors import UnknownName
 from qc.review.gold import add_gold, gold_score
 from qc.review.opinions import Opinion, decide_case
 from qc.review.places import ReviewEnded
-from qc.review.queue import REVIEW_LEASE, present_task, release_task, take_open_case
+from qc.review.queue import REVIEW_LEASE, present_task, release_task, take_open_case, take_review, waiting_for
 from qc.review.verdicts import NotStuck, adjudicate, give_verdict, reviewers_needed
 from qc.review.waiting import open_cases, waiting_for_review
 from warehouse.assignments import LeaseLost
 from warehouse.database import Database
 from warehouse.items import current_revision, get_item
-from warehouse.lifecycle import Action, ReasonMissing
+from warehouse.lifecycle import Action, ReasonMissing, lock_item
 from warehouse.people import NotAllowed, Role, add_user, get_user
 from warehouse.tables import Assignment, AssignmentState, Decision, Review, Verdict
 from warehouse.verdicts import AlreadyJudged, Judgement, OwnItem, record_verdict
@@ -120,6 +120,46 @@ class TestPlaces:
             desk.answer(task, by)
             desk.give(task, by, decision)
         assert items_of(desk, "r2", "r3", "r4") == ["b", "a", None]
+
+
+class TestWhatComesNext:
+    def give_back(self, desk, by="r0"):
+        task = desk.take(by)
+        with desk.database.session() as session:
+            release_task(session, task.assignment_id, by, desk.clock)
+        return task.item
+
+    def test_abandoned_then_disputed_then_the_oldest_then_what_was_given_back(self, desk):
+        for name in ("given back", "abandoned"):
+            desk.item(name)
+        assert self.give_back(desk) == "given back"
+        assert items_of(desk, "r0") == ["abandoned"]
+        desk.clock.now += REVIEW_LEASE
+        for name in ("old", "new", "disputed"):
+            desk.item(name)
+        with desk.database.session() as session:
+            for by, decision in (("r1", PASS), ("r2", UNKNOWN)):
+                give_verdict(session, "disputed", 3, by, decision, clock=desk.clock)
+        assert [desk.review("r0") for _ in range(6)] == ["abandoned", "disputed", "old", "new", "given back", None]
+
+    def test_gold_that_was_given_back_comes_after_all_others_and_is_counted(self, desk):
+        for name in ("gold 1", "gold 2"):
+            desk.item(name, passed=3)
+            with desk.database.session() as session:
+                add_gold(session, name, REJECT, by="mara", clock=desk.clock)
+        desk.item("zoo")
+        every_one = {"gold_every": 1}
+        first = desk.take("r0", **every_one)
+        with desk.database.session() as session:
+            release_task(session, first.assignment_id, "r0", desk.clock)
+        second = desk.take("r0", **every_one)
+        assert {first.item, second.item} == {"gold 1", "gold 2"}
+        with desk.database.session() as session:
+            release_task(session, second.assignment_id, "r0", desk.clock)
+            assert waiting_for(session, "r0", desk.clock, 1).reviews == 2
+        assert desk.review("r0", **every_one) == "zoo"
+        # Where nothing else waits it comes again, as any other does.
+        assert desk.take("r0", **every_one).item in {"gold 1", "gold 2"}
 
 
 class TestOwnItems:
@@ -481,6 +521,26 @@ def test_a_place_is_looked_at_again_once_nobody_else_decides(postgres_url, reque
             taken = pool.submit(desk.take, "r2")
             assert found.wait(timeout=60)
         assert taken.result(timeout=60) is None
+
+
+@pytest.mark.postgres
+def test_who_comes_while_another_takes_gets_the_next_at_once(postgres_url, request, clock):
+    """On PostgreSQL; and waits where nothing else is left: a place may be free there once the other is done."""
+    database = Database(postgres_url)
+    request.addfinalizer(database.close)
+    with database.session() as session:
+        for name in ("r0", "r1", "r2"):
+            add_user(session, name, frozenset({Role.REVIEWER}), actor="test")
+    desk = request.getfixturevalue("desk_of")(database, clock)
+    desk.item("zoo")
+    desk.item("yak")
+    with ThreadPoolExecutor(2) as pool:
+        with database.session() as session:
+            assert take_review(session, "r0", clock).item == "zoo"
+            assert pool.submit(desk.take, "r1").result(timeout=30).item == "yak"
+            lock_item(session, get_item(session, "yak").id)
+            waiting = pool.submit(desk.take, "r2")
+        assert waiting.result(timeout=30).item == "zoo"
 
 
 def together(desk, people, take=None):
