@@ -213,7 +213,7 @@ def print_pages(goes: Sequence[Go]) -> None:
     print()
     _print_row(titles)
     _print_row(["---"] * len(titles))
-    for (count, name), done in sorted(done_by.items()):
+    for (count, name), done in done_by.items():
         cells = [str(count), name, f"{_median(done, lambda one: one.writes_a_second):.1f}"]
         cells += [_three(done, op) for op in ("all", *pages)]
         cells += [str(sum(sum(one.failed.values()) for one in done))]
