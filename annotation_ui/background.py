@@ -42,6 +42,11 @@ class Job:
         return self.ended_at is not None
 
     @property
+    def has_failed(self) -> bool:
+        """Whether it ended without what was asked for."""
+        return self.problem is not None or self.crashed
+
+    @property
     def share(self) -> float | None:
         """How much of the step is done, in [0, 1]; None where that is not known."""
         return self.done / self.total if self.total else None
@@ -62,6 +67,11 @@ class Background:
         """The work of a key, as it stands; None where none was started since the server was."""
         with self._lock:
             return self._jobs.get(key)
+
+    def is_at_work(self, key: str) -> bool:
+        """Whether the work of a key is being done at this moment."""
+        job = self.job(key)
+        return job is not None and not job.has_ended
 
     def start(self, key: str, by: str, work: Callable[[], object], clock: Clock = utc_now) -> None:
         """Do `work` in a thread. `by` is the name of the person who starts it.

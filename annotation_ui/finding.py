@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
-from sqlalchemy import ColumnElement, func, or_
+from sqlalchemy import ColumnElement, func, or_, true
 from sqlmodel import col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from annotation_ui.told import Told
 from annotation_ui.views.formats import searched
+from annotation_ui.views.paging import paging
 from annotation_ui.words import N_
 from core.content import Modality
 from core.errors import InterplayError, MissingExtra
@@ -181,10 +182,9 @@ def _plain(workspace: Workspace, query: MaterialQuery) -> Findings:
     wanted = _plainly(query)
     with workspace.database.reading() as session:
         total = session.exec(select(func.count()).select_from(wanted.subquery())).one()
-        page_count = max(1, -(-total // PAGE_SIZE))
-        page = min(max(query.page, 1), page_count)
-        ids = list(session.exec(wanted.offset((page - 1) * PAGE_SIZE).limit(PAGE_SIZE)))
-    return Findings(ids, total, page, page_count, is_plain=True)
+        at = paging(total, PAGE_SIZE, query.page)
+        ids = list(session.exec(wanted.offset(at.start).limit(PAGE_SIZE)))
+    return Findings(ids, total, at.page, at.page_count, is_plain=True)
 
 
 def _plainly(query: MaterialQuery) -> SelectOfScalar[str]:
@@ -223,18 +223,19 @@ def _tagged(*conditions: ColumnElement[bool]) -> SelectOfScalar[str]:
 
 
 def _plain_labels(workspace: Workspace) -> dict[str, list[tuple[str, int]]]:
-    columns = {"licence": MaterialSource.licence, "audio_type": Material.audio_type, "tag": MaterialTag.value}
+    # A material has several sources, and a tag several authors, one of whom may say that it does not hold.
+    labels = {
+        "licence": (col(MaterialSource.licence), col(MaterialSource.material_id), true()),
+        "audio_type": (col(Material.audio_type), col(Material.id), true()),
+        "tag": (col(MaterialTag.value), col(MaterialTag.material_id), col(MaterialTag.holds)),
+    }
+    found: dict[str, list[tuple[str, int]]] = {}
     with workspace.database.reading() as session:
-        return {
-            kind: [
-                (value, count)
-                for value, count in session.exec(
-                    select(column, func.count()).group_by(col(column)).order_by(func.count().desc(), col(column))
-                )
-                if value
-            ]
-            for kind, column in columns.items()
-        }
+        for kind, (value, material_id, counts) in labels.items():
+            count = func.count(func.distinct(material_id))
+            query = select(value, count).where(counts).group_by(value).order_by(count.desc(), value)
+            found[kind] = [(label, number) for label, number in session.exec(query) if label]
+    return found
 
 
 def _searched(workspace: Workspace, asked: Query, embedders: Sequence[Embedder | str], page: int) -> Found:

@@ -1,5 +1,6 @@
 """HTML of the studio's own making: every value goes through Jinja's escaping, so user text stays text."""
 
+import base64
 import re
 from functools import cache
 from importlib.resources import files
@@ -26,6 +27,11 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=])")
 def as_label(text: str) -> str:
     """Anybody's text for the label of a widget, which Streamlit reads as Markdown: there it stays text."""
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+
+
+def data_address(picture: bytes, media_type: str) -> str:
+    """An address that holds the picture itself."""
+    return f"data:{media_type};base64,{base64.b64encode(picture).decode()}"
 
 
 def render(template: str, t: Words, **values: object) -> str:

@@ -1,15 +1,16 @@
 """What every page draws with: the visitor, their words, and pieces that show any text as text."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import streamlit as st
 from sqlmodel import Session
 
-from annotation_ui.background import Job
-from annotation_ui.html import render
+from annotation_ui.background import AlreadyAtWork, Job
+from annotation_ui.html import data_address, render
 from annotation_ui.media_links import MediaLinks
 from annotation_ui.permissions import Principal
 from annotation_ui.studio import Studio
@@ -137,6 +138,25 @@ class Page:
             _note(key, chosen)
         return chosen
 
+    def part(self, names: Mapping[str, str], key: str, on_change: Callable[[], None] | None = None) -> str:
+        """Which part of the page is shown, by its code, which stands in the address.
+
+        By default another part begins at the first page of its list; `on_change` forgets more of what was chosen.
+        """
+        given, first = st.query_params.get(key, ""), next(iter(names))
+        meant = given if given in names else first
+        widget = f"{key}-{self.t.language}"
+        if widget not in st.session_state:
+            st.session_state[widget] = meant
+        chosen: str | None = st.segmented_control(
+            self.t("Part"), list(names), key=widget, format_func=names.__getitem__, required=True,
+            label_visibility="collapsed", on_change=on_change or partial(_turn_back, self.paging),
+        )  # fmt: skip
+        part = chosen or first
+        if part != meant:
+            _note(key, part)
+        return part
+
     def switch(self, place: Any, label: str, key: str) -> bool:
         """A choice of yes or no that stands in the address."""
         _recall(key, lambda given: given == "yes")
@@ -175,6 +195,10 @@ class Page:
                     on_click="ignore",
                 )
 
+    def picture(self, svg: bytes, alt: str, caption: str = "") -> None:
+        """An SVG file as an image: whatever names stand in it, nothing in it runs."""
+        self.draw("picture.html", address=data_address(svg, "image/svg+xml"), alt=alt, caption=caption)
+
     def stores(self, write: Callable[[Session], object]) -> bool:
         """Write in one transaction, in which nothing may be drawn; a mistake is told here. Whether it was written."""
         return self.stored(lambda session: (write(session),)) is not None
@@ -187,6 +211,20 @@ class Page:
         except InterplayError as error:
             self.problem(error)
             return None
+
+    def begin(self, key: str, work: Callable[[], object]) -> bool:
+        """Start long work in the reader's name; whether it began. Work that is being done already is told here."""
+        try:
+            self.studio.background.start(key, self.who.display_name, work, self.studio.clock)
+        except AlreadyAtWork as error:
+            self.problem(error)
+            return False
+        return True
+
+    def have_begun(self, key: str, work: Callable[[], object]) -> None:
+        """The same where it is as good that somebody else's visit began it."""
+        with suppress(AlreadyAtWork):
+            self.studio.background.start(key, self.who.display_name, work, self.studio.clock)
 
     def at_work(self, key: str) -> Job | None:
         """How far long work is, told anew until it ends, when the page is drawn again; its job once it has ended.

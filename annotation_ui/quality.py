@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from sqlmodel import Session, col, func, select
 
+from annotation_ui.lately import Lately
 from core.ids import Clock, utc_now
 from core.provenance import content_hash
 from qc.item_analysis import ItemAnalysis, analyse_release
@@ -71,7 +72,7 @@ class Quality:
     def __init__(self) -> None:
         self._standing = Standing()
         self._counted: Counted | None = None
-        self._analysed: dict[str, Analysed] = {}
+        self._analysed: Lately[Analysed] = Lately(_ANALYSES_KEPT)
         self._lock = threading.Lock()
 
     @property
@@ -101,11 +102,7 @@ class Quality:
         """Analyse a release by the answers that are stored now."""
         answers = stored_answers_name(workspace.facts)
         found = Analysed(analyse_release(workspace, release.name, release.version), answers)
-        with self._lock:
-            self._analysed.pop(release.id, None)
-            self._analysed[release.id] = found
-            while len(self._analysed) > _ANALYSES_KEPT:
-                del self._analysed[next(iter(self._analysed))]
+        self._analysed.put(release.id, found)
         return found
 
 

@@ -135,7 +135,7 @@ def make_app(studio: Studio, auth: Auth, on_ready: Callable[[], None] = lambda: 
         lifespan=lifespan,
         routes=[
             # Streamlit knows its first page by the bare address only.
-            Route("/home", lambda _request: RedirectResponse("/")),
+            Route("/home", lambda _request: RedirectResponse("/", status_code=303)),
             *door.routes(),
             *OidcRoutes(studio, auth, door).routes(),
             *MediaRoutes(studio, auth).routes(),

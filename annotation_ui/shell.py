@@ -106,6 +106,8 @@ def run() -> None:
     opened = opened_studio(st.secrets["studio"]["project"])
     who = visitor(opened)
     t = reader(who)
+    if t.language != "en":
+        st.html(render("uploader.html", t))  # Streamlit has English words of its own there, and takes no others
     if who is None:
         _nobody(t)
         return

@@ -208,13 +208,14 @@ def print_pages(goes: Sequence[Go]) -> None:
     for one in goes:
         done_by[one.annotators, one.house].append(one)
     pages = sorted({op for one in goes for op in one.latencies} - {"all", "sign in"})
-    titles = ["annotators", "subject", "pages a second", "p50 / p95 / p99 ms", *pages]
+    titles = ["annotators", "subject", "pages a second", "range", "p50 / p95 / p99 ms", *pages]
     titles += ["failures", "CPU ms a page", "CPUs", "peak MB", "client CPUs"]
     print()
     _print_row(titles)
     _print_row(["---"] * len(titles))
     for (count, name), done in done_by.items():
-        cells = [str(count), name, f"{_median(done, lambda one: one.writes_a_second):.1f}"]
+        rates = sorted(one.writes_a_second for one in done)
+        cells = [str(count), name, f"{statistics.median(rates):.1f}", f"{rates[0]:.1f}-{rates[-1]:.1f}"]
         cells += [_three(done, op) for op in ("all", *pages)]
         cells += [str(sum(sum(one.failed.values()) for one in done))]
         cells += [f"{_median(done, lambda one: one.cpu_ms_a_write):.0f}"]

@@ -1,7 +1,6 @@
 """What people do who sit an exam, with the mistakes that they can meet in their own language."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -9,7 +8,7 @@ from sqlmodel import Session
 
 from annotation_ui.forms import once
 from annotation_ui.permissions import Permission, Principal, authorize, require
-from annotation_ui.told import Told
+from annotation_ui.told import Told, told_as
 from annotation_ui.words import N_
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
@@ -61,14 +60,14 @@ class BadSheet(Told):
     text = N_("This cannot be stored. Write at most {count} characters in a field.")
 
 
-_TOLD: tuple[tuple[type[InterplayError], type[Told]], ...] = (
-    (sitting.NoSeat, SeatNotYours),
-    (sitting.ExamNotOpen, ExamOver),
-    (sitting.NotThisQuestion, OtherQuestion),
-    (sitting.AnsweredBefore, AnsweredAlready),
-    (sitting.EmptyAnswer, NothingAnswered),
-    (sitting.NoConfidence, HowSure),
-)
+_TOLD: dict[type[InterplayError], type[Told]] = {
+    sitting.NoSeat: SeatNotYours,
+    sitting.ExamNotOpen: ExamOver,
+    sitting.NotThisQuestion: OtherQuestion,
+    sitting.AnsweredBefore: AnsweredAlready,
+    sitting.EmptyAnswer: NothingAnswered,
+    sitting.NoConfidence: HowSure,
+}
 
 
 def open_seats(session: Session, who: Principal) -> list[SeatView]:
@@ -93,7 +92,7 @@ def ask(session: Session, who: Principal, seat_id: str, clock: Clock = utc_now) 
         NotAllowed, AccountInactive, SeatNotYours, ExamOver: As they say.
     """
     who = authorize(session, who, Permission.TAKE_EXAM)
-    with _told():
+    with told_as(_TOLD):
         return sitting.ask_next(session, seat_id, who.user_id, clock)
 
 
@@ -111,7 +110,7 @@ def save(
         NotAllowed, AccountInactive, SeatNotYours, ExamOver, BadSheet: As they say.
     """
     who = authorize(session, who, Permission.TAKE_EXAM)
-    with _told():
+    with told_as(_TOLD):
         return sitting.save(session, seat_id, who.user_id, place_id, _sheet(filled), clock)
 
 
@@ -124,7 +123,7 @@ def note_seen(
         NotAllowed, AccountInactive, SeatNotYours, ExamOver: As they say.
     """
     who = authorize(session, who, Permission.TAKE_EXAM)
-    with _told():
+    with told_as(_TOLD):
         sitting.note_seen(session, seat_id, who.user_id, place_id, begins=begins, clock=clock)
 
 
@@ -147,7 +146,7 @@ def hand_in(
     sheet = _sheet(filled)
 
     def handle() -> str:
-        with _told():
+        with told_as(_TOLD):
             return sitting.hand_in(session, seat_id, who.user_id, place_id, sheet, clock).value
 
     return PlaceState(once(session, who, key, f"exam:{place_id}", handle, clock))
@@ -158,14 +157,3 @@ def _sheet(filled: Mapping[str, Any]) -> Sheet:
         return Sheet.model_validate(dict(filled))
     except (ValidationError, TypeError, ValueError):
         raise BadSheet(count=MOST_CHARACTERS) from None
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    try:
-        yield
-    except InterplayError as error:
-        for kind, told in _TOLD:
-            if isinstance(error, kind):
-                raise told from error
-        raise

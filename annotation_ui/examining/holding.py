@@ -1,18 +1,17 @@
 """What maintainers do with exams, checked in the transaction that writes, with mistakes in their language."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from sqlmodel import Session, col, select
 
 from annotation_ui.forms import once
 from annotation_ui.permissions import Permission, Principal, authorize, require
-from annotation_ui.told import Told
+from annotation_ui.told import Told, told_as
 from annotation_ui.words import N_
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
 from evaluation.exam import grading, holding
-from evaluation.exam.holding import NewExam
+from evaluation.exam.holding import NewExam, Sample
 from evaluation.grade import Graded
 from evaluation.imports import NameTaken
 from warehouse.tables import Exam, ExamSeat, User
@@ -85,16 +84,17 @@ class PeopleNamed(Told):
     )
 
 
-_TOLD: tuple[tuple[type[InterplayError], type[Told]], ...] = (
-    (holding.BadExam, BadExam),
-    (holding.ExamExists, ExamNameTaken),
-    (holding.ExamChanged, OutOfDate),
-    (holding.WrongExamState, OutOfDate),
-    (holding.AlreadyInvited, Invited),
-    (holding.SeatBegun, HasBegun),
-    (grading.NothingAnswered, NoAnswers),
-    (NameTaken, PeopleNamed),
-)
+_TOLD: dict[type[InterplayError], type[Told]] = {
+    holding.BadExam: BadExam,
+    holding.ExamExists: ExamNameTaken,
+    holding.NothingToAsk: NothingToAsk,
+    holding.ExamChanged: OutOfDate,
+    holding.WrongExamState: OutOfDate,
+    holding.AlreadyInvited: Invited,
+    holding.SeatBegun: HasBegun,
+    grading.NothingAnswered: NoAnswers,
+    NameTaken: PeopleNamed,
+}
 
 
 def find(session: Session, who: Principal, exam_id: str) -> Exam:
@@ -123,8 +123,21 @@ def invitable(session: Session, who: Principal, exam: Exam) -> list[User]:
     return sorted((user for user in session.exec(query) if user.roles), key=lambda user: user.display_name.casefold())
 
 
-def create(session: Session, who: Principal, key: str, new: NewExam, clock: Clock = utc_now) -> str:
-    """Make an exam; gives its id. The same form twice is handled once.
+def draw(session: Session, who: Principal, new: NewExam) -> Sample:
+    """Draw the questions of an exam that is to be made. Only reads, so that no write waits while it takes seconds.
+
+    Raises:
+        NotAllowed, BadExam, NothingToAsk: As they say.
+    """
+    require(who, Permission.HOLD_EXAMS)
+    with told_as(_TOLD):
+        return holding.draw_exam(session, new)
+
+
+def create(
+    session: Session, who: Principal, key: str, new: NewExam, clock: Clock = utc_now, sample: Sample | None = None
+) -> str:
+    """Make an exam, of what `draw` gave where that was asked before; gives its id. The same form twice is handled once.
 
     Raises:
         NotAllowed, AccountInactive, BadExam, ExamNameTaken, NothingToAsk, FormMisused: As they say.
@@ -132,8 +145,8 @@ def create(session: Session, who: Principal, key: str, new: NewExam, clock: Cloc
     who = authorize(session, who, Permission.HOLD_EXAMS)
 
     def handle() -> str:
-        with _told(NothingToAsk):
-            return holding.create_exam(session, new, who.name, clock).id
+        with told_as(_TOLD):
+            return holding.create_exam(session, new, who.name, clock, sample).id
 
     return once(session, who, key, "exam:create", handle, clock)
 
@@ -145,7 +158,7 @@ def invite(session: Session, who: Principal, exam_id: str, names: Sequence[str],
         NotAllowed, AccountInactive, ExamGone, OutOfDate, Invited, KnowsAll: As they say.
     """
     who = authorize(session, who, Permission.HOLD_EXAMS)
-    with _told(KnowsAll):
+    with told_as(_TOLD | {holding.NothingToAsk: KnowsAll}):
         holding.invite(session, find(session, who, exam_id).id, names, who.name, clock)
 
 
@@ -159,7 +172,7 @@ def uninvite(session: Session, who: Principal, exam_id: str, seat_id: str, clock
     seat = session.get(ExamSeat, seat_id)
     if seat is None or seat.exam_id != exam_id:
         raise ExamGone
-    with _told():
+    with told_as(_TOLD):
         holding.uninvite(session, seat_id, who.name, clock)
 
 
@@ -171,7 +184,7 @@ def open_exam(session: Session, who: Principal, exam_id: str, version: int, cloc
     """
     who = authorize(session, who, Permission.HOLD_EXAMS)
     exam = find(session, who, exam_id)
-    with _told():
+    with told_as(_TOLD):
         holding.open_exam(session, exam.id, who.name, version, clock)
 
 
@@ -183,7 +196,7 @@ def close_exam(session: Session, who: Principal, exam_id: str, version: int, clo
     """
     who = authorize(session, who, Permission.HOLD_EXAMS)
     exam = find(session, who, exam_id)
-    with _told():
+    with told_as(_TOLD):
         holding.close_exam(session, exam.id, who.name, version, clock)
 
 
@@ -195,7 +208,7 @@ def discard(session: Session, who: Principal, exam_id: str, version: int, clock:
     """
     who = authorize(session, who, Permission.HOLD_EXAMS)
     exam = find(session, who, exam_id)
-    with _told():
+    with told_as(_TOLD):
         holding.discard_exam(session, exam.id, who.name, version, clock)
 
 
@@ -208,19 +221,5 @@ def grade(workspace: Workspace, who: Principal, exam_id: str, clock: Clock = utc
     with workspace.database.session() as session:
         who = authorize(session, who, Permission.HOLD_EXAMS)
         find(session, who, exam_id)
-    with _told():
+    with told_as(_TOLD):
         return grading.grade_exam(workspace, exam_id, who.name, clock)
-
-
-@contextmanager
-def _told(nothing: type[Told] = NothingToAsk) -> Iterator[None]:
-    """`nothing` is what to say where there is nothing to ask."""
-    try:
-        yield
-    except InterplayError as error:
-        if isinstance(error, holding.NothingToAsk):
-            raise nothing from error
-        for kind, told in _TOLD:
-            if isinstance(error, kind):
-                raise told from error
-        raise

@@ -75,6 +75,8 @@ def _desk(page: Page, found: Desk) -> None:
                     page.open("author", draft=row.id)
     elif not found.returned:
         _teach(page)
+    if st.button(t("All my items"), type="tertiary", icon=":material/quiz:", key="my-items"):
+        page.open("items", mine="yes")
     if found.discarded:
         with st.expander(t("Thrown away")):
             for row in found.discarded:

@@ -1,6 +1,7 @@
 """Exams for those who sit them: the list of their own, and one question at a time."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from annotation_ui.forms import new_form_key
 from annotation_ui.page import Page
 from annotation_ui.told import Told
 from annotation_ui.views import exam as view
+from annotation_ui.words import N_
 from core.errors import InterplayError
 from evaluation.exam.sitting import Asked
 from warehouse.tables import PlaceState
@@ -109,40 +111,52 @@ def _heard(page: Page, seat_id: str, place_id: str, event: str, told: Mapping[st
         return
     try:
         with page.studio.workspace.database.session() as session:
-            done = _ACTS[event](session, page, seat_id, told)
+            outcome = _ACTS[event](session, page, seat_id, told)
     except (desk.NothingAnswered, desk.HowSure, desk.BadSheet) as error:
         st.session_state[_PROBLEM] = {"nonce": new_form_key(), "text": page.t(error.text, **error.values)}
         return
     except InterplayError as error:
         st.session_state[_SAID] = page.t(error.text, **error.values) if isinstance(error, Told) else str(error)
-        done = "on"
-    if done:
-        st.session_state[_GO] = done
+        outcome = _Outcome("on")
+    if outcome.said:
+        st.session_state[_SAID] = page.t(outcome.said)
+    if outcome.is_kept:
+        st.session_state[f"{_STROKE}-{place_id}"] = told.get("stroke")
+    if outcome.go:
+        st.session_state[_GO] = outcome.go
 
 
-def _hand_in(session: Session, page: Page, seat_id: str, told: Mapping[str, Any]) -> str:
+@dataclass(frozen=True)
+class _Outcome:
+    """What became of it, told once it is stored: whither the page goes, what it says, whether the sheet is kept."""
+
+    go: str = ""
+    said: str = ""
+    is_kept: bool = False
+
+
+def _hand_in(session: Session, page: Page, seat_id: str, told: Mapping[str, Any]) -> _Outcome:
     filled, clock = told.get("sheet") or {}, page.studio.clock
     state = desk.hand_in(session, page.who, str(told.get("key")), seat_id, told["place"], filled, clock)
-    if state is PlaceState.TIMED_OUT:
-        st.session_state[_SAID] = page.t("The time for the last question was over before you answered it.")
-    return "away" if told.get("stops") is True else "on"
+    is_late = state is PlaceState.TIMED_OUT
+    said = N_("The time for the last question was over before you answered it.") if is_late else ""
+    return _Outcome("away" if told.get("stops") is True else "on", said)
 
 
-def _save(session: Session, page: Page, seat_id: str, told: Mapping[str, Any]) -> str:
+def _save(session: Session, page: Page, seat_id: str, told: Mapping[str, Any]) -> _Outcome:
     """Keep what is filled in; the sheet then says so. Nothing is kept of a question that is not the present one."""
     if not desk.save(session, page.who, seat_id, told["place"], told.get("sheet") or {}, page.studio.clock):
-        return "on"
-    st.session_state[f"{_STROKE}-{told['place']}"] = told.get("stroke")
-    return ""
+        return _Outcome("on")
+    return _Outcome(is_kept=True)
 
 
-def _seen(session: Session, page: Page, seat_id: str, told: Mapping[str, Any]) -> str:
+def _seen(session: Session, page: Page, seat_id: str, told: Mapping[str, Any]) -> _Outcome:
     begins = told.get("begins") is True
     desk.note_seen(session, page.who, seat_id, told["place"], begins=begins, clock=page.studio.clock)
-    return ""
+    return _Outcome()
 
 
-_ACTS: Mapping[str, Callable[[Session, Page, str, Mapping[str, Any]], str]] = {
+_ACTS: Mapping[str, Callable[[Session, Page, str, Mapping[str, Any]], _Outcome]] = {
     "hand_in": _hand_in, "filled": _save, "seen": _seen,
 }  # fmt: skip
 

@@ -7,6 +7,7 @@ from annotation_ui.forms import new_form_key
 from annotation_ui.page import Page
 from annotation_ui.views import exams as view
 from core.condition import FULL
+from core.errors import InterplayError
 from evaluation.exam.holding import LONGEST_S, MOST_QUESTIONS, NewExam
 
 _FORM = "exam-form-key"
@@ -40,9 +41,24 @@ def draw(page: Page) -> None:
 
 
 def _make(page: Page, subjects: dict[str, str]) -> None:
-    t = page.t
     key = st.session_state.setdefault(_FORM, new_form_key())
-    conditions = view.conditions(t)
+    new = _form(page, key, subjects)
+    if new is None:
+        return
+    try:
+        with page.studio.workspace.database.reading() as session:
+            sample = holding.draw(session, page.who, new)
+    except InterplayError as error:
+        page.problem(error)
+        return
+    made = page.stored(lambda session: holding.create(session, page.who, key, new, page.studio.clock, sample))
+    if made is not None:
+        del st.session_state[_FORM]
+        page.open("held_exam", id=made)
+
+
+def _form(page: Page, key: str, subjects: dict[str, str]) -> NewExam | None:
+    t, conditions = page.t, view.conditions(page.t)
     with st.expander(t("New exam"), icon=":material/add:"), st.form(f"exam-{key}", border=False):
         left, right = st.columns(2, gap="large")
         with left:
@@ -68,9 +84,9 @@ def _make(page: Page, subjects: dict[str, str]) -> None:
             asks = st.toggle(t("Ask how sure people are"), value=True, key=f"exam-sure-{key}")
         sent = st.form_submit_button(t("Draw the questions"), type="primary")
     if not sent:
-        return
+        return None
     release_name, _, version = (subject or view.ALL_ITEMS).rpartition(" ")
-    new = NewExam(
+    return NewExam(
         name=name or "",
         release=(release_name, version) if release_name else None,
         conditions=tuple(shown),
@@ -79,7 +95,3 @@ def _make(page: Page, subjects: dict[str, str]) -> None:
         limit_s=int(limit_s) or None,
         asks_confidence=asks,
     )
-    made = page.stored(lambda session: holding.create(session, page.who, key, new, page.studio.clock))
-    if made is not None:
-        del st.session_state[_FORM]
-        page.open("held_exam", id=made)

@@ -1,12 +1,10 @@
 """The search over the library: words or meaning, and everything that it can be narrowed to."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 
 import streamlit as st
 
-from annotation_ui.background import AlreadyAtWork
 from annotation_ui.finding import LENGTHS, MaterialQuery, follow, is_behind
 from annotation_ui.page import Page
 from annotation_ui.views.materials import Choice, Facets
@@ -100,7 +98,7 @@ def prepare(page: Page) -> None:
         )
     )
     job = page.studio.background.job(_INDEX)
-    if job is None or (job.has_ended and job.problem is None and not job.crashed):
+    if job is None or (job.has_ended and not job.has_failed):
         _follow(page)
     if page.at_work(_INDEX) is not None and st.button(t("Try again"), key="index-again"):
         _follow(page)
@@ -108,9 +106,7 @@ def prepare(page: Page) -> None:
 
 
 def _follow(page: Page) -> None:
-    with suppress(AlreadyAtWork):
-        work = partial(follow, page.studio.workspace)
-        page.studio.background.start(_INDEX, page.who.display_name, work, page.studio.clock)
+    page.have_begun(_INDEX, partial(follow, page.studio.workspace))
 
 
 def tell_unmeant(page: Page, error: InterplayError | None, is_example: bool = False) -> None:

@@ -6,11 +6,9 @@ from functools import partial
 import streamlit as st
 from sqlmodel import Session
 
-from annotation_ui.background import AlreadyAtWork
 from annotation_ui.examining import holding
 from annotation_ui.page import Page
 from annotation_ui.pages.acting import Values, act, say
-from annotation_ui.pages.results_figures import show_picture
 from annotation_ui.views import exams as view
 from annotation_ui.views.results import Links, grid
 from core.provenance import content_hash
@@ -39,8 +37,8 @@ def draw(page: Page) -> None:
     page.draw("exam_head.html", found=found)
     say(page)
     _actions(page, found)
-    graded = page.at_work(_job(found)) is not None or page.studio.background.job(_job(found)) is None
-    if found.is_graded and graded:
+    page.at_work(_job(found))
+    if found.is_graded and not page.studio.background.is_at_work(_job(found)):
         _results(page, exam)
     left, right = st.columns([3, 2], gap="large")
     with left:
@@ -83,12 +81,8 @@ def _button(
 
 def _grade(page: Page, found: view.HeldExam) -> None:
     work = partial(holding.grade, page.studio.workspace, page.who, found.id, page.studio.clock)
-    try:
-        page.studio.background.start(_job(found), page.who.display_name, work, page.studio.clock)
-    except AlreadyAtWork as error:
-        page.problem(error)
-        return
-    st.rerun()
+    if page.begin(_job(found), work):
+        st.rerun()
 
 
 def _job(found: view.HeldExam) -> str:
@@ -97,7 +91,7 @@ def _job(found: view.HeldExam) -> str:
 
 def _people(page: Page, found: view.HeldExam, people: dict[str, str]) -> None:
     t = page.t
-    page.section(t("People"), t("How far they are. What they answer shows to nobody before the exam is closed."))
+    page.section(t("People"), t("How far they are. Nobody sees their answers before the exam is closed."))
     if found.state is not ExamState.CLOSED:
         _invite(page, found, people)
     if not found.seats:
@@ -128,11 +122,11 @@ def _invite(page: Page, found: view.HeldExam, people: dict[str, str]) -> None:
             placeholder=t("Choose people"), key=f"invited-{len(found.seats)}",
         )  # fmt: skip
         sent = st.form_submit_button(t("Invite them"))
-    if (
-        sent
-        and chosen
-        and page.stores(lambda session: holding.invite(session, page.who, found.id, chosen, page.studio.clock))
-    ):
+    if not sent:
+        return
+    if not chosen:
+        page.notice(t("Choose people first."), "warn")
+    elif page.stores(lambda session: holding.invite(session, page.who, found.id, chosen, page.studio.clock)):
         st.rerun()
 
 
@@ -154,7 +148,7 @@ def _results(page: Page, exam: Exam) -> None:
             page.draw("results_grid.html", grid=table)
             picture = people_figure(results.report, partial(view.in_figure, t)) if key == "people" else None
             if picture is not None:
-                show_picture(page, picture, table.title)
+                page.picture(picture, table.title)
     page.section(t("Time and confidence"))
     page.draw("exam_groups.html", groups=view.group_views(results, t))
     page.downloads(t("exam"), view.time_columns(t), lambda: view.time_rows(results, t))

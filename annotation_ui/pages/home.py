@@ -25,9 +25,7 @@ def draw(page: Page) -> None:
         if found.tasks:
             _tasks(page, found.tasks)
         else:
-            page.notice(
-                t("There is nothing for you to do here yet. A maintainer will invite you to an exam or a game.")
-            )
+            page.notice(t("Nothing waits for you now. A maintainer will invite you to an exam or a game."))
         page.go("play", t("See the games"))
         return
     if found.is_empty:
@@ -67,11 +65,20 @@ def _welcome(page: Page) -> None:
         t("This project is empty"),
         t("A benchmark grows from media: bring some in, write questions on them, and let three rounds of review pass."),
         [
-            (t("Bring in pictures, sounds and films:"), "interplay material ingest FOLDER"),
-            (t("Write questions in a file and import it:"), "interplay item import items.yaml --author NAME"),
+            (
+                t("Bring in pictures, sounds and films on the page “Materials”, or a folder:"),
+                "interplay material ingest FOLDER",
+            ),
+            (
+                t("Write on the page “Write questions”, or bring in a file:"),
+                "interplay item import items.yaml --author NAME",
+            ),
             (t("Or look at a finished sample project:"), "interplay demo"),
         ],
     )
+    page.go("materials", t("Materials"))
+    if page.who.may(Permission.AUTHOR):
+        page.go("author", t("Write questions"))
 
 
 def _throughput(page: Page) -> None:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from annotation_ui import labels
 from annotation_ui.page import Page
+from annotation_ui.permissions import Permission
 from annotation_ui.views.items import ItemQuery, ItemRow, item_choices, item_columns, item_rows, items_page
 from warehouse.tables import ItemState
 
@@ -22,10 +23,15 @@ def draw(page: Page) -> None:
             t("There are no items yet"),
             t("An item is a question with its media, its key and its history. It needs every modality that it names."),
             [
-                (t("Write questions in a file and import it:"), "interplay item import items.yaml --author NAME"),
+                (
+                    t("Write on the page “Write questions”, or bring in a file:"),
+                    "interplay item import items.yaml --author NAME",
+                ),
                 (t("Or look at a finished sample project:"), "interplay demo"),
             ],
         )
+        if page.who.may(Permission.AUTHOR):
+            page.go("author", t("Write questions"))
         return
     with st.container(horizontal=True, vertical_alignment="center", key="items-count"):
         page.draw("count.html", text=t.plural("{count} item", "{count} items", found.total))

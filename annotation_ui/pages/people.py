@@ -60,7 +60,7 @@ def _query(page: Page) -> view.PeopleQuery:
     with page.studio.workspace.database.reading() as session:
         spoken = view.spoken_languages(session, page.who)
     words, role, kind, language, state = st.columns([3, 2, 2, 2, 2], vertical_alignment="bottom")
-    kinds = {code.value: t(label) for code, label in view.KINDS.items()} | {view.NO_KIND: t("No profile")}
+    kinds = view.kinds(t)
     text = page.search(words, t("Search"), "person-search", t("Name"))
     chosen_role = page.choose(role, t("Role"), {one.value: t(label) for one, label in labels.ROLES.items()}, "role")
     chosen_state = page.choose(

@@ -6,18 +6,17 @@ from functools import partial
 import streamlit as st
 
 from annotation_ui.page import Page
-from annotation_ui.pages.pool_choose import CHOOSE, draw_choosing
+from annotation_ui.pages.pool_choose import CHOOSE, TAB, draw_choosing
 from annotation_ui.pages.pool_size import draw_size
 from annotation_ui.pages.pool_upload import draw_upload
-from annotation_ui.pages.pool_work import look_in_background
-from annotation_ui.pool_results import PoolResults
-from annotation_ui.pool_told import UnknownPool
-from annotation_ui.pooling import is_quick, look, pool_state
+from annotation_ui.pages.pools import look_in_background
+from annotation_ui.pools.desk import is_quick, look, pool_state
+from annotation_ui.pools.kept import PoolResults
+from annotation_ui.pools.mistakes import UnknownPool
 from annotation_ui.views import pools as view
 from annotation_ui.words import N_
 from compression.pool_picture import PoolPicture, PoolState
 
-TAB = "pool-tab"
 SCORES, MODELS, SIZE = N_("Scores"), N_("Model by model"), N_("How many questions")
 
 

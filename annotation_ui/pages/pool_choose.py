@@ -6,11 +6,11 @@ from typing import Any
 import streamlit as st
 
 from annotation_ui.page import Page
-from annotation_ui.pages.pool_work import TABLES, begin, given
+from annotation_ui.pages.pool_fields import TABLES, given
 from annotation_ui.permissions import Permission
-from annotation_ui.pool_files import read_floors
-from annotation_ui.pool_results import PoolResults, StrataSettings
-from annotation_ui.pooling import WantedSubset, choose_subset, subsets_of, work_out_strata
+from annotation_ui.pools.desk import WantedSubset, choose_subset, subsets_of, work_out_strata
+from annotation_ui.pools.files import read_floors
+from annotation_ui.pools.kept import PoolResults, StrataSettings
 from annotation_ui.views import pool_curve as view
 from annotation_ui.views.pools import RULES, usual_rule
 from annotation_ui.views.subset import subset_rows
@@ -118,7 +118,7 @@ def _form(page: Page, state: PoolState, picture: PoolPicture) -> None:
     if looked:
         settings = StrataSettings(sampler=sampler, size=int(size), seed=int(seed), missing=missing)
         work = partial(work_out_strata, page.studio.workspace, page.who, state.pool, settings, page.studio.clock)
-        if begin(page, _strata_work(state), work):
+        if page.begin(_strata_work(state), work):
             st.rerun()
 
 
@@ -167,7 +167,7 @@ def _choose(page: Page, state: PoolState, basis: WantedSubset, rest: dict[str, A
         page.problem(error)
         return
     work = partial(choose_subset, page.studio.workspace, page.who, state.pool, wanted, page.studio.clock)
-    if begin(page, _work(state), work):
+    if page.begin(_work(state), work):
         st.rerun()
 
 

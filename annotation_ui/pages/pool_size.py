@@ -7,12 +7,10 @@ import streamlit as st
 
 from annotation_ui.page import Page
 from annotation_ui.pages.pool_choose import choose_this, rule_field
-from annotation_ui.pages.pool_work import begin
 from annotation_ui.permissions import Permission
-from annotation_ui.pool_results import CurveSettings, KeptCurve, PoolResults
-from annotation_ui.pooling import work_out_curve
+from annotation_ui.pools.desk import work_out_curve
+from annotation_ui.pools.kept import CurveSettings, KeptCurve, PoolResults
 from annotation_ui.views import pool_curve as view
-from annotation_ui.views.pools import data_address
 from annotation_ui.words import N_
 from compression.curve_values import Curve
 from compression.pool_picture import PoolPicture, PoolState
@@ -70,7 +68,7 @@ def _curve(page: Page, results: PoolResults, kept: KeptCurve) -> None:
     page.section(page.t("What a number of questions buys"), view.made_of(kept, page.t))
     found = view.findings(kept.curve, page.t)
     if drawn is not None:
-        page.draw("curve_picture.html", address=data_address(drawn, "image/svg+xml"), alt=" ".join(found))
+        page.picture(drawn, " ".join(found))
     page.draw("lines.html", lines=found)
 
 
@@ -180,5 +178,5 @@ def _new_curve(page: Page, state: PoolState, picture: PoolPicture, *, is_first: 
         margin=round(asked / 100, 6),
     )  # fmt: skip
     work = partial(work_out_curve, page.studio.workspace, page.who, state.pool, settings, page.studio.clock)
-    if begin(page, _work(state), work):
+    if page.begin(_work(state), work):
         st.rerun()

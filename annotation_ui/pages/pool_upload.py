@@ -7,9 +7,9 @@ import streamlit as st
 
 from annotation_ui.background import Job
 from annotation_ui.page import Page
-from annotation_ui.pages.pool_work import SCORE_FILES, begin, given, reading_fields
+from annotation_ui.pages.pool_fields import SCORE_FILES, given, reading_fields
 from annotation_ui.permissions import Permission
-from annotation_ui.pooling import NewScores, bring_in
+from annotation_ui.pools.desk import NewScores, bring_in
 from compression.pool_import import Imported
 from core.errors import InterplayError
 
@@ -40,11 +40,9 @@ def draw_upload(page: Page, pool: str | None = None) -> None:
         )
         more, reading = reading_fields(page, f"pool-{pool}")
         families = more.file_uploader(
-            t("Families of models"),
-            type=["csv"],
-            key=f"pool-families-{pool}",
+            t("Families of models"), type=["csv"], key=f"pool-families-{pool}",
             help=t("CSV with columns model and family."),
-        )
+        )  # fmt: skip
         replace = more.checkbox(t("Replace other scores"), key=f"pool-replace-{pool}")
         sent = st.form_submit_button(t("Bring them in"), type="primary")
     if not sent:
@@ -58,7 +56,7 @@ def draw_upload(page: Page, pool: str | None = None) -> None:
     except InterplayError as error:
         page.problem(error)
         return
-    if begin(page, WORK, partial(bring_in, page.studio.workspace, page.who, new, page.studio.clock)):
+    if page.begin(WORK, partial(bring_in, page.studio.workspace, page.who, new, page.studio.clock)):
         st.rerun()
 
 

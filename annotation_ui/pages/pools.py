@@ -1,12 +1,16 @@
 """Pools of scores: what there is, and the way in for more."""
 
+from functools import partial
+
 import streamlit as st
 
 from annotation_ui.page import Page
 from annotation_ui.pages.pool_upload import draw_upload
-from annotation_ui.pages.pool_work import look_in_background
-from annotation_ui.pooling import known_pools, subset_counts
+from annotation_ui.pools.desk import known_pools, look_at_new, subset_counts
 from annotation_ui.views.pools import pool_rows
+
+# One at a time for all pools: a large one fills the memory.
+LOOK = "pool look"
 
 
 def draw(page: Page) -> None:
@@ -41,3 +45,14 @@ def draw(page: Page) -> None:
             page.draw("pool_row.html", row=row)
             if st.button(t("Open"), key=f"open-pool-{row.name}"):
                 page.open("pool", name=row.name)
+
+
+def look_in_background(page: Page, first: str | None = None) -> None:
+    """Look at pools that nobody looked at yet, and tell how far it is; what went wrong is tried again when asked to."""
+    looked = page.at_work(LOOK)
+    if page.studio.background.is_at_work(LOOK):
+        return
+    if looked is not None and looked.has_failed and not st.button(page.t("Look again"), key="look-again"):
+        return
+    if page.begin(LOOK, partial(look_at_new, page.studio.workspace, page.who, first)):
+        st.rerun()

@@ -6,7 +6,6 @@ from functools import partial
 
 import streamlit as st
 
-from annotation_ui.background import AlreadyAtWork
 from annotation_ui.page import Page
 from annotation_ui.pages.quality_analysis import draw_analysis
 from annotation_ui.pages.quality_benchmark import draw_benchmark
@@ -16,7 +15,6 @@ from annotation_ui.quality import COUNT, OLD, Counted, Freshness, freshness
 from annotation_ui.words import N_
 from qc.report.terminal import NEXT_ROUNDS
 
-_PART = "part"
 _PARTS: dict[str, tuple[str, Callable[[Page, Counted], None]]] = {
     "benchmark": (N_("Benchmark"), draw_benchmark),
     "items": (N_("Items"), draw_items),
@@ -39,7 +37,10 @@ def draw(page: Page) -> None:
             t("There is nothing to judge yet"),
             t("Items go through three rounds: a panel of models, the ablation study, reviewers. Here you see how."),
             [
-                (t("Write questions in a file and import it:"), "interplay item import items.yaml --author NAME"),
+                (
+                    t("Write on the page “Write questions”, or bring in a file:"),
+                    "interplay item import items.yaml --author NAME",
+                ),
                 (t("Put what was submitted to the panel:"), NEXT_ROUNDS),
                 (t("Or look at a finished sample project:"), "interplay demo"),
             ],
@@ -47,27 +48,8 @@ def draw(page: Page) -> None:
         return
     counted = _counted(page, fresh)
     if counted is not None:
-        _PARTS[_part(page)][1](page, counted)
-
-
-def _part(page: Page) -> str:
-    """Which part is shown; it stands in the address, and another one begins at the first page of its list."""
-    names = {code: page.t(label) for code, (label, _) in _PARTS.items()}
-    key = f"quality-part-{page.t.language}"
-    if key not in st.session_state:
-        given = st.query_params.get(_PART, "")
-        st.session_state[key] = given if given in _PARTS else next(iter(_PARTS))
-    chosen = st.segmented_control(
-        page.t("Part"), list(names), format_func=names.__getitem__, key=key, required=True,
-        label_visibility="collapsed", on_change=_turn_back, args=(page.paging,),
-    )  # fmt: skip
-    part = chosen or next(iter(_PARTS))
-    st.query_params[_PART] = part
-    return part
-
-
-def _turn_back(paging: str) -> None:
-    st.query_params.pop(paging, None)
+        part = page.part({code: t(label) for code, (label, _) in _PARTS.items()}, "part")
+        _PARTS[part][1](page, counted)
 
 
 def _counted(page: Page, fresh: Freshness) -> Counted | None:
@@ -76,12 +58,11 @@ def _counted(page: Page, fresh: Freshness) -> Counted | None:
     if fresh.is_quick:
         return quality.count(studio.workspace, studio.clock)
     job = studio.background.job(COUNT)
-    failed = job is not None and job.has_ended and job.outcome is None
-    if not failed and _is_due(quality.counted, fresh, studio.clock()):
+    if not (job is not None and job.has_failed) and _is_due(quality.counted, fresh, studio.clock()):
         _start(page)
     page.at_work(COUNT)
-    counted, job = quality.counted, studio.background.job(COUNT)
-    if job is None or job.has_ended:
+    counted = quality.counted
+    if not studio.background.is_at_work(COUNT):
         _age(page, counted, fresh)
     return counted
 
@@ -92,11 +73,7 @@ def _is_due(counted: Counted | None, fresh: Freshness, now: datetime) -> bool:
 
 def _start(page: Page) -> None:
     studio = page.studio
-    work = partial(studio.quality.count, studio.workspace, studio.clock)
-    try:
-        studio.background.start(COUNT, page.who.display_name, work, studio.clock)
-    except AlreadyAtWork:
-        return  # somebody else's visit began it at this moment, which is as good
+    page.have_begun(COUNT, partial(studio.quality.count, studio.workspace, studio.clock))
 
 
 def _age(page: Page, counted: Counted | None, fresh: Freshness) -> None:

@@ -4,7 +4,6 @@ from functools import partial
 
 import streamlit as st
 
-from annotation_ui.background import AlreadyAtWork
 from annotation_ui.page import Page
 from annotation_ui.quality import QUICK_ITEMS, Analysed, Counted, analysis_key, release_size, stored_answers_name
 from annotation_ui.views import item_analysis as view
@@ -49,8 +48,7 @@ def _analysed(page: Page, release: Release) -> Analysed | None:
     if found is None and studio.background.job(key) is None:
         _start(page, release)
     page.at_work(key)
-    job = studio.background.job(key)
-    if job is None or job.has_ended:
+    if not studio.background.is_at_work(key):
         told = page.t("Answers came in since this was analysed.") if found else page.t("This is not analysed yet.")
         with st.container(horizontal=True, vertical_alignment="center", key="analysis-age"):
             page.draw("count.html", text=told)
@@ -60,11 +58,7 @@ def _analysed(page: Page, release: Release) -> Analysed | None:
 
 def _start(page: Page, release: Release) -> None:
     studio = page.studio
-    work = partial(studio.quality.analyse, studio.workspace, release)
-    try:
-        studio.background.start(analysis_key(release), page.who.display_name, work, studio.clock)
-    except AlreadyAtWork:
-        return  # somebody else's visit began it at this moment, which is as good
+    page.have_begun(analysis_key(release), partial(studio.quality.analyse, studio.workspace, release))
 
 
 def _draw(page: Page, release: Release, analysis: ItemAnalysis) -> None:

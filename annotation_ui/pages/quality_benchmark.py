@@ -3,14 +3,13 @@
 import streamlit as st
 
 from annotation_ui.page import Page
+from annotation_ui.pages.quality_analysis import NEXT_RELEASE
 from annotation_ui.quality import Counted
 from annotation_ui.views import quality as view
 from annotation_ui.views.quality_people import agreement_lines
 from annotation_ui.views.quality_words import qc_words
 from qc.report.document import QcReport
 from qc.report.terminal import NEXT_ROUNDS
-
-NEXT_RELEASE = "interplay release build NAME VERSION"
 
 
 def draw_benchmark(page: Page, counted: Counted) -> None:
@@ -48,7 +47,7 @@ def _reasons(page: Page, report: QcReport) -> None:
 
 def _show(page: Page, code: str) -> None:
     """Turn to the list of items, narrowed to a reason."""
-    for key in [key for key in st.session_state if str(key).startswith(("quality-part-", "reason-"))]:
+    for key in [key for key in st.session_state if str(key).startswith(("part-", "reason-"))]:
         del st.session_state[key]
     st.query_params.from_dict({"part": "items", "reason": code})
 

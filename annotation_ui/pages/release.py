@@ -5,7 +5,7 @@ import streamlit as st
 from annotation_ui.page import Page
 from annotation_ui.pages.release_out import draw_out
 from annotation_ui.pages.release_sealing import draw_sealing
-from annotation_ui.releasing import BUILD_WORK, ReleaseGone, work_key
+from annotation_ui.releases.desk import BUILD_WORK, ReleaseGone, work_key
 from annotation_ui.views.release_changes import HOW, changes_page, versions_before
 from annotation_ui.views.release_past import past_of
 from annotation_ui.views.releases import ReleaseDetail, release_coverage, release_detail
@@ -27,9 +27,10 @@ def draw(page: Page) -> None:
     page.draw("release_head.html", row=detail.row)
     _tell_sealed(page, detail)
     page.at_work(work_key(detail.row.id))
-    busy = is_at_work(page, work_key(detail.row.id))
+    background = page.studio.background
+    busy = background.is_at_work(work_key(detail.row.id))
     with database.reading() as session:
-        past = past_of(session, detail, busy or is_at_work(page, BUILD_WORK), t)
+        past = past_of(session, detail, busy or background.is_at_work(BUILD_WORK), t)
     for line in past.cut_off:
         page.notice(line, "warn")
     if detail.is_sealed and detail.shows_withdrawn:
@@ -55,12 +56,6 @@ def _tell_sealed(page: Page, detail: ReleaseDetail) -> None:
     first_seen = st.session_state.setdefault(f"seen-{detail.row.id}", detail.row.state)
     if detail.is_sealed and first_seen == ReleaseState.BUILT:
         page.notice(page.t("This release is sealed by now and stays as it is ({made}).", made=detail.row.made), "good")
-
-
-def is_at_work(page: Page, key: str) -> bool:
-    """Whether this server does it at this moment."""
-    job = page.studio.background.job(key)
-    return job is not None and not job.has_ended
 
 
 def _inside(page: Page, detail: ReleaseDetail) -> None:

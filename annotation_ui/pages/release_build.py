@@ -5,9 +5,8 @@ from functools import partial
 import streamlit as st
 
 from annotation_ui import labels
-from annotation_ui.background import AlreadyAtWork
 from annotation_ui.page import Page
-from annotation_ui.releasing import BUILD_WORK, NewRelease, build
+from annotation_ui.releases.desk import BUILD_WORK, NewRelease, build
 from annotation_ui.views.release_build import LICENCES, MEDIA, BuildForm, build_form, fit_words
 from warehouse.release.build import Query, Recipe, fitting
 from warehouse.release.splits import SplitPlan
@@ -21,7 +20,7 @@ def draw_build(page: Page) -> None:
     job = page.at_work(BUILD_WORK)
     if job is not None and st.session_state.pop(_MINE, False) and isinstance(job.outcome, str):
         page.open("release", id=job.outcome)
-    at_work = page.studio.background.job(BUILD_WORK) is not None and job is None
+    at_work = page.studio.background.is_at_work(BUILD_WORK)
     with st.expander(t("Build a release"), icon=":material/add:", key=_OPEN, on_change="rerun") as form:
         # Counting all questions takes a moment: only for whoever looks.
         if form.open:
@@ -96,10 +95,6 @@ def _query(page: Page, offered: BuildForm) -> Query:
 
 def _start(page: Page, new: NewRelease) -> None:
     work = partial(build, page.studio.workspace, page.who, new, page.studio.clock)
-    try:
-        page.studio.background.start(BUILD_WORK, page.who.display_name, work, page.studio.clock)
-    except AlreadyAtWork as error:
-        page.problem(error)
-        return
-    st.session_state[_MINE] = True
-    st.rerun()
+    if page.begin(BUILD_WORK, work):
+        st.session_state[_MINE] = True
+        st.rerun()

@@ -4,11 +4,11 @@ from functools import partial
 
 import streamlit as st
 
-from annotation_ui import publishing
 from annotation_ui.page import Page
 from annotation_ui.pages.release_sealing import begin
-from annotation_ui.publishing import HUB_FORMAT, MOST_DOWNLOAD_BYTES, ExportPlace, HubMissing, export_place
-from annotation_ui.releasing import verify
+from annotation_ui.releases import publishing
+from annotation_ui.releases.desk import verify
+from annotation_ui.releases.publishing import HUB_FORMAT, MOST_DOWNLOAD_BYTES, ExportPlace, HubMissing, export_place
 from annotation_ui.views.formats import byte_size
 from annotation_ui.views.release_past import Past, Verification
 from annotation_ui.views.releases import ReleaseDetail

@@ -5,9 +5,8 @@ from functools import partial
 
 import streamlit as st
 
-from annotation_ui.background import AlreadyAtWork
 from annotation_ui.page import Page
-from annotation_ui.releasing import NotConfirmed, check, discard, seal, work_key
+from annotation_ui.releases.desk import NotConfirmed, check, discard, seal, work_key
 from annotation_ui.views.release_findings import findings_page
 from annotation_ui.views.release_past import Check, Past
 from annotation_ui.views.releases import ReleaseDetail
@@ -62,12 +61,8 @@ def _actions(page: Page, detail: ReleaseDetail, allowed: list[str], to_check: bo
 def begin(page: Page, detail: ReleaseDetail, do: Callable[..., object], *given: object) -> None:
     """Start long work on this release, a service of ours with what it is given, and draw the page anew."""
     work = partial(do, page.studio.workspace, page.who, detail.row.id, *given, page.studio.clock)
-    try:
-        page.studio.background.start(work_key(detail.row.id), page.who.display_name, work, page.studio.clock)
-    except AlreadyAtWork as error:
-        page.problem(error)
-        return
-    st.rerun()
+    if page.begin(work_key(detail.row.id), work):
+        st.rerun()
 
 
 def _findings(page: Page, last: Check) -> None:

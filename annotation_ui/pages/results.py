@@ -61,7 +61,7 @@ def draw(page: Page) -> None:
     if found.answered is None:
         _nothing(page, offered, scope)
         return
-    shown = _shown(page)
+    shown = page.part({code: t(label) for code, label in SHOWN.items()}, "show", _forget_choices)
     links = Links(scope.code)
     parts: Mapping[str, Callable[[], None]] = {
         "ranks": lambda: _ranks(page, found, links),
@@ -88,24 +88,6 @@ def _scope(page: Page, offered: list[Scope]) -> Scope:
     }
     chosen = page.choose(place, page.t("Questions"), names, "scope", default=next(iter(names)))
     return by_code[chosen] if chosen else offered[0]
-
-
-def _shown(page: Page) -> str:
-    """Which part of the page is turned to; it stands in the address."""
-    names = {code: page.t(label) for code, label in SHOWN.items()}
-    first, given = next(iter(names)), st.query_params.get("show", "")
-    meant = given if given in names else first
-    widget = f"results-show-{page.t.language}"
-    if widget not in st.session_state:
-        st.session_state[widget] = meant
-    chosen = st.segmented_control(
-        page.t("Show"), list(names), key=widget, format_func=names.__getitem__, required=True,
-        label_visibility="collapsed", on_change=_forget_choices,
-    )  # fmt: skip
-    shown = chosen or first
-    if shown != meant:
-        st.query_params["show"] = shown
-    return shown
 
 
 def _forget_choices() -> None:

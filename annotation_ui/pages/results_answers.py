@@ -6,12 +6,14 @@ from functools import partial
 import streamlit as st
 
 from annotation_ui.page import Page
-from annotation_ui.results.behind import Chosen
 from annotation_ui.results.kept import Results
+from annotation_ui.results.responses import Chosen
 from annotation_ui.results.scopes import hidden_revisions
 from annotation_ui.views import responses as view
+from annotation_ui.views.preview import Block, prompt_blocks
 from annotation_ui.views.results import Links
 from annotation_ui.views.results_words import ATTRIBUTES
+from core.question import Question
 
 _KEY = "key"
 SEARCH = "answer-search"
@@ -79,9 +81,8 @@ def _one(page: Page, found: Results, links: Links, key: str) -> None:
     chosen, text = view.chosen_in(st.query_params.get_all), st.query_params.get(SEARCH, "")
     back = links.responses(chosen, **({SEARCH: text} if text else {}))
     detail = view.response_detail(
-        found, page.studio.workspace.facts, key, chosen, partial(_hidden, page), links, page.links, page.who.user_id,
-        page.studio.workspace.blobs, t, text,
-    )  # fmt: skip
+        found, page.studio.workspace.facts, key, chosen, partial(_hidden, page), links, partial(_blocks, page), t, text
+    )
     if detail is None:
         page.draw("results_link.html", href=back, text=t("Back to the answers"))
         page.notice(t("There is no such answer among these questions."), "warn")
@@ -102,6 +103,10 @@ def _one(page: Page, found: Results, links: Links, key: str) -> None:
             "question.html", prompt=detail.prompt, options=detail.options, steps=detail.steps, marked=True,
             accepted=detail.accepted, grader="",
         )  # fmt: skip
+
+
+def _blocks(page: Page, question: Question) -> Sequence[Block]:
+    return prompt_blocks(question, page.links, page.who.user_id, page.studio.workspace.blobs, page.t)
 
 
 def _hidden(page: Page, revision_ids: Sequence[str]) -> set[str]:

@@ -1,13 +1,11 @@
 """Two pictures of the results, each beside its numbers: the compositional law, and abilities as a radar."""
 
-import base64
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 
 import streamlit as st
 
-from annotation_ui.background import AlreadyAtWork, Job
+from annotation_ui.background import Job
 from annotation_ui.page import Page
 from annotation_ui.results.kept import KeptResults, Results, make_law
 from annotation_ui.views import law as view
@@ -37,29 +35,19 @@ def save_picture(page: Page, name: str, draw: Callable[[], bytes | None]) -> Non
     )
 
 
-def show_picture(page: Page, picture: bytes, alt: str, caption: str = "") -> None:
-    """An SVG file as an image: whatever names stand in it, nothing in it runs."""
-    source = f"data:image/svg+xml;base64,{base64.b64encode(picture).decode()}"
-    page.draw("results_figure.html", source=source, alt=alt, caption=caption)
-
-
 def work_beside(page: Page, key: str, begun: Job | None, work: Callable[[], object], told: str) -> None:
     """Begin work that takes longer than a page may, or tell how far it is; what ended badly can be begun again.
 
     `begun` is the work as it was before the page looked for what it makes: else work that ends just then is done twice.
     """
-    studio = page.studio
-    is_bad = begun is not None and (begun.problem is not None or begun.crashed)
-    start = partial(studio.background.start, key, page.who.display_name, work, studio.clock)
+    is_bad = begun is not None and begun.has_failed
     if begun is None or (begun.has_ended and not is_bad):
-        with suppress(AlreadyAtWork):
-            start()
+        page.have_begun(key, work)
     if not is_bad:
         page.notice(told)
     page.at_work(key)
     if is_bad and st.button(page.t("Try again"), key="begin-again"):
-        with suppress(AlreadyAtWork):
-            start()
+        page.have_begun(key, work)
         st.rerun()
 
 
@@ -85,7 +73,7 @@ def draw_law(page: Page, found: Results, kept: KeptResults, links: Links) -> Non
     seen = view.law_view(law, found.report, links, t)
     picture = partial(found.picture, "law", partial(law_picture, law))
     page.draw("results_law.html", law=seen)
-    show_picture(page, picture() or b"", view.alt_text(seen, t))
+    page.picture(picture() or b"", view.alt_text(seen, t))
     with st.container(horizontal=True, key="results-save"):
         page.downloads(t("law"), view.saved_columns(), partial(view.saved_rows, law))
         save_picture(page, "law", picture)
@@ -162,7 +150,7 @@ def _radar(page: Page, found: Results, numbers: Grid, chosen: list[str]) -> None
             few=FEW_ITEMS,
         )
         alt = t("Points by ability of {models}; the table below holds the same numbers.", models=t(", ").join(chosen))
-        show_picture(page, picture, alt, caption)
+        page.picture(picture, alt, caption)
         save_picture(page, "abilities", draw)
     page.section(numbers.title, numbers.note)
     page.draw("results_grid.html", grid=numbers)

@@ -112,8 +112,9 @@ def _take(page: Page, kind: str) -> NoReturn:
         task = desk.take(session, page.who, kind, page.studio.clock)
     st.session_state[_HELD] = task
     if task is None:
-        st.session_state[review_verdict.SAID] = page.t(
-            "Somebody else has just taken the last one. Nothing waits for you now."
+        # After a verdict the thanks for it stand there already: its own reviewer took the last one, nobody else.
+        st.session_state.setdefault(
+            review_verdict.SAID, page.t("Somebody else has just taken the last one. Nothing waits for you now.")
         )
     st.rerun()
 

@@ -5,9 +5,9 @@ from functools import partial
 import streamlit as st
 
 from annotation_ui.page import Page
-from annotation_ui.pages.pool_work import SCORE_FILES, TABLES, given, reading_fields
-from annotation_ui.pool_told import UnknownSubset
-from annotation_ui.pooling import estimate_upload, label_counts, one_subset, questions_file
+from annotation_ui.pages.pool_fields import SCORE_FILES, TABLES, given, reading_fields
+from annotation_ui.pools.desk import estimate_upload, label_counts, one_subset, questions_file
+from annotation_ui.pools.mistakes import UnknownSubset
 from annotation_ui.views import subset as view
 from annotation_ui.words import N_
 from compression.subset import Manifest, SubsetSample

@@ -1,0 +1,1 @@
+"""Results: which questions they are about, the numbers as they are kept, and the responses behind them."""

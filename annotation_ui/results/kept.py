@@ -1,11 +1,11 @@
 """The numbers of the scopes that were looked at last, made once for everybody."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from functools import partial
 
+from annotation_ui.lately import Lately
 from annotation_ui.results.scopes import Basis
 from core.condition import FULL
 from evaluation.law.fit import LawFit, fit_law
@@ -19,7 +19,6 @@ from warehouse.analytics import analysis
 from warehouse.facts import FactStore
 from warehouse.workspace import Workspace
 
-T = TypeVar("T")
 # A report of half a million answers takes some 150 MB.
 MOST_KEPT = 3
 # So much is counted within the drawing of a page, in about a second; more is counted beside it.
@@ -49,41 +48,12 @@ class Results:
             return self._pictures[key]
 
 
-class Lately(Generic[T]):
-    """The last few of something, by key; many may ask at once."""
-
-    def __init__(self, most: int = MOST_KEPT) -> None:
-        self._most = most
-        self._kept: OrderedDict[str, T] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: str) -> T | None:
-        """What is kept under a key."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
-
-    def put(self, key: str, value: T) -> None:
-        """Keep it, in place of what was asked for longest ago."""
-        with self._lock:
-            self._kept[key] = value
-            self._kept.move_to_end(key)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
-
-    def newest(self, fits: Callable[[T], bool]) -> T | None:
-        """What was kept or asked for last, of those that fit."""
-        with self._lock:
-            return next((one for one in reversed(self._kept.values()) if fits(one)), None)
-
-
 @dataclass(frozen=True)
 class KeptResults:
     """Results and fitted laws, by the keys of their bases."""
 
-    results: Lately[Results] = field(default_factory=Lately)
-    laws: Lately[LawFit] = field(default_factory=Lately)
+    results: Lately[Results] = field(default_factory=partial(Lately, MOST_KEPT))
+    laws: Lately[LawFit] = field(default_factory=partial(Lately, MOST_KEPT))
 
     def older(self, basis: Basis) -> Results | None:
         """Results of the same questions from before the last answers came in."""

@@ -1,7 +1,6 @@
 """What reviewers and deciding maintainers do, with the mistakes that they can meet in their own language."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -10,7 +9,7 @@ from sqlmodel import Session, col, select
 
 from annotation_ui.forms import once
 from annotation_ui.permissions import Permission, Principal, authorize
-from annotation_ui.told import Told
+from annotation_ui.told import Told, told_as
 from annotation_ui.words import N_
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
@@ -124,22 +123,22 @@ class TwoEdits(Told):
     text = N_("You suggest two texts for the same part. Keep one of them.")
 
 
-_TOLD: tuple[tuple[type[InterplayError], type[Told]], ...] = (
-    (NotAllowed, NoReviewer),
-    (LeaseLost, TaskLost),
-    (ReviewEnded, TaskEnded),
-    (WrongRound, TaskEnded),
-    (OldRevision, TaskEnded),
-    (blind.EmptyAnswer, NoAnswer),
-    (blind.NoSuchChoice, NoAnswer),
-    (blind.AlreadyAnswered, AnsweredBefore),
-    (blind.WrongStage, OutOfDate),
-    (ReasonMissing, ReasonNeeded),
-    (verdicts.NeedlessReason, ReasonNeedless),
-    (AlreadyJudged, JudgedBefore),
-    (OwnItem, OwnWork),
-    (verdicts.NotStuck, NoDispute),
-)
+_TOLD: dict[type[InterplayError], type[Told]] = {
+    NotAllowed: NoReviewer,
+    LeaseLost: TaskLost,
+    ReviewEnded: TaskEnded,
+    WrongRound: TaskEnded,
+    OldRevision: TaskEnded,
+    blind.EmptyAnswer: NoAnswer,
+    blind.NoSuchChoice: NoAnswer,
+    blind.AlreadyAnswered: AnsweredBefore,
+    blind.WrongStage: OutOfDate,
+    ReasonMissing: ReasonNeeded,
+    verdicts.NeedlessReason: ReasonNeedless,
+    AlreadyJudged: JudgedBefore,
+    OwnItem: OwnWork,
+    verdicts.NotStuck: NoDispute,
+}
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,7 @@ def take(session: Session, who: Principal, kind: str, clock: Clock = utc_now) ->
         NotAllowed, AccountInactive, NoReviewer: As they say.
     """
     who = authorize(session, who, Permission.REVIEW)
-    with _told():
+    with told_as(_TOLD):
         return (queue.take_open_case if kind == OPEN_CASE else queue.take_review)(session, who.name, clock)
 
 
@@ -188,7 +187,7 @@ def keep(session: Session, who: Principal, assignment_id: str, clock: Clock = ut
         NotAllowed, AccountInactive, NoReviewer, TaskLost: As they say.
     """
     who = authorize(session, who, Permission.REVIEW)
-    with _told():
+    with told_as(_TOLD):
         return queue.keep_task(session, assignment_id, who.name, clock)
 
 
@@ -199,7 +198,7 @@ def give_back(session: Session, who: Principal, assignment_id: str, clock: Clock
         NotAllowed, AccountInactive, NoReviewer, TaskLost: As they say.
     """
     who = authorize(session, who, Permission.REVIEW)
-    with _told():
+    with told_as(_TOLD):
         queue.release_task(session, assignment_id, who.name, clock)
 
 
@@ -209,7 +208,7 @@ def see_review(session: Session, who: Principal, assignment_id: str, clock: Cloc
     Raises:
         NoReviewer, TaskLost, TaskEnded: As they say.
     """
-    with _told():
+    with told_as(_TOLD):
         return blind.open_review(session, assignment_id, who.name, clock)
 
 
@@ -219,7 +218,7 @@ def see_case(session: Session, who: Principal, assignment_id: str, clock: Clock 
     Raises:
         NoReviewer, TaskLost, TaskEnded: As they say.
     """
-    with _told():
+    with told_as(_TOLD):
         return blind.open_case(session, assignment_id, who.name, clock)
 
 
@@ -229,7 +228,7 @@ def see_dispute(session: Session, who: Principal, item_name: str, clock: Clock =
     Raises:
         NoDispute: It does not, or not for this one.
     """
-    with _told():
+    with told_as(_TOLD):
         return disputes.open_dispute(session, item_name, who.name, clock)
 
 
@@ -246,7 +245,7 @@ def answer(
     """
     who = authorize(session, who, Permission.REVIEW)
     text = None if text is None else _clean(text)
-    with _told():
+    with told_as(_TOLD):
         store = blind.answer_partial if stage is Stage.PARTIAL else blind.answer_full
         store(session, assignment_id, who.name, text, clock)
         queue.keep_task(session, assignment_id, who.name, clock)
@@ -265,7 +264,7 @@ def hand_in(session: Session, who: Principal, key: str, task: Task, judged: Judg
     give = opinions.decide_case if is_case else opinions.give_review
 
     def handle() -> str:
-        with _told():
+        with told_as(_TOLD):
             give(session, task.assignment_id, who.name, opinion, clock)
         return task.assignment_id
 
@@ -283,7 +282,7 @@ def settle(session: Session, who: Principal, key: str, item_name: str, judged: J
     opinion = _opinion(judged, keeps_edits=False)
 
     def handle() -> str:
-        with _told():
+        with told_as(_TOLD):
             verdict, _ = verdicts.adjudicate(
                 session, item_name, who.name, opinion.decision, opinion.reason_codes, opinion.words, clock
             )
@@ -349,14 +348,3 @@ def _clean(text: str) -> str:
     if len(text) > MOST_CHARACTERS:
         raise TooMuch(count=MOST_CHARACTERS)
     return text.replace("\x00", "").strip()
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    try:
-        yield
-    except InterplayError as error:
-        for kind, told in _TOLD:
-            if isinstance(error, kind):
-                raise told from error
-        raise

@@ -95,7 +95,6 @@ def sheet_data(
     asked: Asked, form_key: str, saved_stroke: int, problem: Mapping[str, str] | None, now: datetime, t: Words
 ) -> dict[str, Any]:
     """The sheet for the browser; `problem` is a mistake that was just told."""
-    several = t("Several choices are right.") if asked.several_are_right else ""
     return {
         "place": asked.place_id,
         "form_key": form_key,
@@ -120,7 +119,7 @@ def sheet_data(
         "problem": dict(problem) if problem else None,
         "words": {
             "title": t("Your answer"),
-            "several": several,
+            "several": t("Several choices are right.") if asked.several_are_right else "",
             "cannot_tell": t("I cannot tell from this"),
             "write_here": t("Write here"),
             "how_sure": t("How sure are you?"),

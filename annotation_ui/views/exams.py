@@ -9,7 +9,7 @@ from sqlmodel import Session, col, select
 from annotation_ui import labels
 from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.views.exam import LEVELS, span
-from annotation_ui.views.people import KINDS
+from annotation_ui.views.people import kind_words
 from annotation_ui.views.results import between
 from annotation_ui.views.results_words import CONDITIONS, condition_label, phrase
 from annotation_ui.words import N_, Words
@@ -150,8 +150,7 @@ def group_views(results: ExamResults, t: Words) -> list[GroupView]:
 
 def group_name(name: str, t: Words) -> str:
     """What to call the people of one profile."""
-    known = {f"human/{kind.value}": t(label) for kind, label in KINDS.items()}
-    return known.get(name, t("No profile"))
+    return kind_words(t, name.partition("/")[2])
 
 
 def time_columns(t: Words) -> list[str]:
@@ -209,11 +208,10 @@ def _seat(one: SeatProgress, t: Words) -> SeatRow:
         for name, count in sorted(seat.missing.items())
         if (stratum := _stratum(name, 0, 0, t))
     ]
-    known = {kind.value: t(label) for kind, label in KINDS.items()}
     return SeatRow(
         seat_id=seat.id,
         name=one.user.display_name,
-        profile=known.get(seat.profile, t("No profile")),
+        profile=kind_words(t, seat.profile),
         state=state,
         done=one.done,
         total=one.total,

@@ -17,7 +17,7 @@ from annotation_ui.views.notes import note_lines, told_lines
 from annotation_ui.views.preview import Block, Option, options, prompt_blocks
 from annotation_ui.words import N_, Words
 from core.question import AnswerKey, Question
-from evaluation.exam.knowing import shut_items
+from evaluation.exam.known_items import shut_items
 from qc.review.queue import present_task
 from qc.review.waiting import REVIEW
 from warehouse.blobs import BlobStore

@@ -11,6 +11,7 @@ from annotation_ui import labels
 from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.views.formats import searched
 from annotation_ui.views.item import sees_key
+from annotation_ui.views.paging import paging
 from annotation_ui.views.quality import KeyPlaces, key_places
 from annotation_ui.views.quality_words import Figure, figure, share
 from annotation_ui.words import N_, Words
@@ -123,12 +124,11 @@ def analysis_page(
         NotAllowed: The person may not see results.
     """
     fitting = [one for one in _seen(session, analysis, who, now) if _fits(one, query)]
-    page_count = max(1, -(-len(fitting) // PAGE_SIZE))
-    page = min(max(query.page, 1), page_count)
+    at = paging(len(fitting), PAGE_SIZE, query.page)
     return AnalysisPage(
-        rows=[statistics_line(one, t) for one in fitting[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]],
+        rows=[statistics_line(one, t) for one in fitting[at.rows]],
         total=len(fitting),
-        page_count=page_count,
+        page_count=at.page_count,
     )
 
 

@@ -12,9 +12,10 @@ from annotation_ui import labels
 from annotation_ui.people import display_names
 from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.views.formats import searched
+from annotation_ui.views.paging import paging
 from annotation_ui.words import Words
 from core.content import TextPart
-from evaluation.exam.knowing import shut_items
+from evaluation.exam.known_items import shut_items
 from warehouse.database import Database
 from warehouse.spreadsheets import Cell
 from warehouse.tables import Item, ItemRevision, ItemState
@@ -83,19 +84,18 @@ def items_page(session: Session, who: Principal, query: ItemQuery, now: datetime
     counted = select(func.count()).select_from(Item).join(ItemRevision, joined)
     total = session.exec(counted.where(*conditions)).one()
     project_size = session.exec(select(func.count()).select_from(Item)).one()
-    page_count = max(1, -(-total // PAGE_SIZE))
-    page = min(max(query.page, 1), page_count)
+    at = paging(total, PAGE_SIZE, query.page)
     found = session.exec(
         select(Item, ItemRevision)
         .join(ItemRevision, joined)
         .where(*conditions)
         .order_by(col(ItemRevision.created_at).desc(), col(Item.name))
-        .offset((page - 1) * PAGE_SIZE)
+        .offset(at.start)
         .limit(PAGE_SIZE)
     ).all()
     names = display_names(session, {revision.author for _, revision in found})
     rows = [_row(item, revision, names[revision.author], now, t) for item, revision in found]
-    return ItemsPage(rows, total, page, page_count, project_size)
+    return ItemsPage(rows, total, at.page, at.page_count, project_size)
 
 
 def item_columns(t: Words) -> list[str]:

@@ -15,6 +15,7 @@ from annotation_ui.people import display_names
 from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.profiles import PersonKind, Profile
 from annotation_ui.views.formats import searched
+from annotation_ui.views.paging import paging
 from annotation_ui.views.work import Work, WorkWords, last_seen, together, work_by_person, work_words
 from annotation_ui.words import N_, Words
 from warehouse import events
@@ -128,6 +129,17 @@ class PersonDetail:
     history: Sequence[Happened]
 
 
+def kinds(t: Words) -> dict[str, str]:
+    """Kinds of people in words, by their codes; last those who have no profile."""
+    return {kind.value: t(label) for kind, label in KINDS.items()} | {NO_KIND: t("No profile")}
+
+
+def kind_words(t: Words, code: str) -> str:
+    """One kind in words; whatever is none is no profile."""
+    known = kinds(t)
+    return known.get(code, known[NO_KIND])
+
+
 def people_page(session: Session, who: Principal, query: PeopleQuery, now: datetime, t: Words) -> PeoplePage:
     """The asked page of who fits: who waits first, then by name.
 
@@ -138,14 +150,13 @@ def people_page(session: Session, who: Principal, query: PeopleQuery, now: datet
     everybody = session.exec(select(User)).all()
     fitting = sorted((user for user in everybody if _fits(user, query)), key=_place)
     work = work_by_person(session, fitting)
-    page_count = max(1, -(-len(fitting) // PAGE_SIZE))
-    page = min(max(query.page, 1), page_count)
-    shown = fitting[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
+    at = paging(len(fitting), PAGE_SIZE, query.page)
+    shown = fitting[at.rows]
     seen = last_seen(session, [user.id for user in shown])
     return PeoplePage(
         rows=[_row(user, seen.get(user.id), work[user.id], now, t) for user in shown],
         total=len(fitting),
-        page_count=page_count,
+        page_count=at.page_count,
         project_size=len(everybody),
         by_kind=_by_kind(fitting, work, t),
     )
@@ -284,9 +295,8 @@ def _profile_words(profile: Profile, t: Words) -> str:
 
 
 def _by_kind(users: Sequence[User], work: Mapping[str, Work], t: Words) -> list[tuple[str, int, WorkWords]]:
-    named = [(kind.value, t(label)) for kind, label in KINDS.items()] + [(NO_KIND, t("No profile"))]
     found = []
-    for code, label in named:
+    for code, label in kinds(t).items():
         theirs = [work[user.id] for user in users if (Profile.of(user.profile).kind or NO_KIND) == code]
         if theirs:
             found.append((label, len(theirs), work_words(together(theirs), t)))

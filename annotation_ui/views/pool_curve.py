@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from annotation_ui.pool_results import KeptCurve, KeptStrata
+from annotation_ui.pools.kept import KeptCurve, KeptStrata
 from annotation_ui.words import N_, Words
 from compression.curve_values import Curve, CurvePoint, Needed
 from warehouse.spreadsheets import Cell

@@ -1,6 +1,5 @@
 """Pools of scores in a list, and one of them: its numbers, a picture of its scores, its models."""
 
-import base64
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from annotation_ui.html import data_address
+from annotation_ui.views.paging import paging
 from annotation_ui.words import N_, Words
 from compression.matrix import MissingRule
 from compression.pool_picture import PoolPicture, PoolState
@@ -217,10 +218,8 @@ def part_size(picture: PoolPicture) -> int:
 def models_page(picture: PoolPicture, t: Words, sort: str, text: str = "", page: int = 1) -> ModelsPage:
     """One page of the models in the order that was asked for, narrowed to a part of a name or a family."""
     wanted = _sorted(picture, sort, text)
-    page_count = max(1, -(-len(wanted) // MODELS_PAGE_SIZE))
-    start = (min(max(page, 1), page_count) - 1) * MODELS_PAGE_SIZE
-    rows = [_model_row(picture, place, t) for place in wanted[start : start + MODELS_PAGE_SIZE]]
-    return ModelsPage(rows, len(wanted), page_count)
+    at = paging(len(wanted), MODELS_PAGE_SIZE, page)
+    return ModelsPage([_model_row(picture, place, t) for place in wanted[at.rows]], len(wanted), at.page_count)
 
 
 def model_columns(picture: PoolPicture, t: Words) -> list[str]:
@@ -234,11 +233,6 @@ def model_cells(picture: PoolPicture) -> Iterable[Sequence[Cell]]:
     for place, one in enumerate(picture.view.models):
         means = [row[place] for row in picture.by_benchmark]
         yield [one.model, one.family, one.answered, one.lacking, one.mean, picture.margins[place], *means]
-
-
-def data_address(picture: bytes, media_type: str) -> str:
-    """An address that holds the picture itself."""
-    return f"data:{media_type};base64,{base64.b64encode(picture).decode()}"
 
 
 def shade(share: float) -> str:

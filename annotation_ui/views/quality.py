@@ -16,7 +16,6 @@ from qc.audit.certificate import Audit, read_audit, rounded_up
 from qc.key_bias import Position
 from qc.report.document import Decoys, LastRun, QcReport, RoundFlow
 from qc.review.solves import Solves
-from warehouse.spreadsheets import Cell
 from warehouse.tables import Certificate, ItemState, Release
 
 # Of a round, in the order of its bar.
@@ -164,11 +163,6 @@ def decoy_curve(decoys: Decoys, t: Words) -> list[tuple[float, list[str]]]:
         across = [found[one.condition, at] for one in decoys.conditions]
         lines.append((at, [f"{share(one.fdr, t)} ({one.decoys}/{one.flagged})" for one in across]))
     return lines
-
-
-def curve_rows(decoys: Decoys, t: Words) -> list[list[Cell]]:
-    """Estimates at every share, for `decoy_columns`."""
-    return [[at, *texts] for at, texts in decoy_curve(decoys, t)]
 
 
 def audits(session: Session, who: Principal, t: Words) -> list[AuditLine]:

@@ -11,7 +11,7 @@ from annotation_ui.people import display_names
 from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.told import Told
 from annotation_ui.views.item import may_see_key, refuse_spoiled
-from annotation_ui.views.quality import SolveLine, outcome_words, solve_lines
+from annotation_ui.views.quality import SolveLine, interval, outcome_words, solve_lines
 from annotation_ui.views.quality_items import SUSPECT_KEY
 from annotation_ui.views.quality_words import qc_words, share
 from annotation_ui.words import N_, Words
@@ -25,8 +25,6 @@ from warehouse.items import current_revision, get_item
 from warehouse.spreadsheets import Cell
 from warehouse.tables import Decision, Item, ItemRevision, Verdict
 from warehouse.workspace import Workspace
-
-ANSWERS_PAGE_SIZE = 25
 
 
 class StillBlind(Told):
@@ -249,7 +247,7 @@ def _gate(gate: GateStory, t: Words) -> GateWords:
         says=gate.says,
         says_label=qc_words(t.language)[f"says_{gate.says}"],
         solved=share(votes.solved, t),
-        range=f"{t.percent(low)} – {t.percent(high)}" if votes.remaining else "",
+        range=interval(low, high, t) if votes.remaining else "",
         counts=f"{votes.valid} / {votes.asked} / {votes.planned}",
         choices=[(choice_label(at), t.percent(one), at in votes.key) for at, one in enumerate(votes.shares)],
         steps=[(at, t.percent(one), at in gate.leaking) for at, one in enumerate(votes.step_shares, start=1)],

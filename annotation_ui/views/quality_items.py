@@ -13,6 +13,7 @@ from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.views.formats import searched
 from annotation_ui.views.item import sees_key
 from annotation_ui.views.items import snippet
+from annotation_ui.views.paging import paging
 from annotation_ui.views.quality import OUTCOMES, outcome_words
 from annotation_ui.views.quality_words import qc_words
 from annotation_ui.words import Words
@@ -56,7 +57,6 @@ class QualityRow:
     author: str
     rounds: Sequence[tuple[int, str, str]]
     reasons: Sequence[str]
-    is_suspect: bool
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,6 @@ class QualityList:
 
     rows: Sequence[QualityRow]
     total: int
-    page: int
     page_count: int
     hidden: int
 
@@ -120,15 +119,13 @@ def quality_list(
 ) -> QualityList:
     """The asked page of these items; a page beyond the last is the last."""
     fitting = [item for item in items if _fits(item, who, query)]
-    page_count = max(1, -(-len(fitting) // PAGE_SIZE))
-    page = min(max(query.page, 1), page_count)
-    shown = fitting[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
+    at = paging(len(fitting), PAGE_SIZE, query.page)
+    shown = fitting[at.rows]
     names = display_names(session, {item.author for item in shown})
     return QualityList(
         rows=[_row(item, names[item.author], t) for item in shown],
         total=len(fitting),
-        page=page,
-        page_count=page_count,
+        page_count=at.page_count,
         hidden=len(report.items) - len(items),
     )
 
@@ -221,5 +218,4 @@ def _row(item: ItemStory, author: str, t: Words) -> QualityRow:
         author=author,
         rounds=[(story.round, story.outcome, outcome_words(story.outcome, t)) for story in item.rounds],
         reasons=[labels.reason(t, code) for code in item.reason_codes],
-        is_suspect=is_suspect(item),
     )

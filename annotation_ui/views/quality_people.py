@@ -15,7 +15,7 @@ from sqlmodel import Session, select
 from annotation_ui import labels
 from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.profiles import Profile
-from annotation_ui.views.people import KINDS, NO_KIND
+from annotation_ui.views.people import NO_KIND, kind_words, kinds
 from annotation_ui.views.quality import interval
 from annotation_ui.views.quality_words import Figure, figure, qc_words, share, undefined
 from annotation_ui.words import Words
@@ -245,20 +245,15 @@ def _known(session: Session) -> _Known:
     )
 
 
-def _kind_words(code: str, t: Words) -> str:
-    return next((t(label) for kind, label in KINDS.items() if kind.value == code), t("No profile"))
-
-
 def _by_kind(rows: Iterable[_Row], name: str, known: _Known, t: Words) -> list[tuple[str, list[_Row]]]:
     """Everybody, then the rows of each kind, where there is more than one kind."""
     everybody = list(rows)
-    kinds: dict[str, list[_Row]] = defaultdict(list)
+    by_kind: dict[str, list[_Row]] = defaultdict(list)
     for row in everybody:
-        kinds[known.kind(getattr(row, name))].append(row)
+        by_kind[known.kind(getattr(row, name))].append(row)
     found = [(t("Everybody"), everybody)] if everybody else []
-    if len(kinds) > 1:
-        order = [*(kind.value for kind in KINDS), NO_KIND]
-        found += [(_kind_words(code, t), kinds[code]) for code in order if kinds[code]]
+    if len(by_kind) > 1:
+        found += [(label, by_kind[code]) for code, label in kinds(t).items() if by_kind[code]]
     return found
 
 
@@ -275,7 +270,7 @@ def _author(one: AuthorStatistics, known: _Known, t: Words, count: int = 0) -> A
     reasons = list(one.reasons.items())[:_REASONS_SHOWN]
     return AuthorLine(
         name=one.author if count else known.name(one.author),
-        kind=_people(count, t) if count else _kind_words(known.kind(one.author), t),
+        kind=_people(count, t) if count else kind_words(t, known.kind(one.author)),
         items=one.items,
         accepted=one.accepted,
         returned=one.returned,
@@ -303,7 +298,7 @@ def _reviewer(
 ) -> ReviewerLine:
     return ReviewerLine(
         name=one.reviewer if count else known.name(one.reviewer),
-        kind=_people(count, t) if count else _kind_words(known.kind(one.reviewer), t),
+        kind=_people(count, t) if count else kind_words(t, known.kind(one.reviewer)),
         verdicts=one.verdicts,
         items=len(one.items),
         decisions=list(one.decisions.values()),

@@ -10,6 +10,7 @@ from sqlmodel import Session, col, func, select
 from annotation_ui import labels
 from annotation_ui.recording.speakers import Speaker
 from annotation_ui.views.formats import searched
+from annotation_ui.views.paging import paging
 from annotation_ui.words import N_, Words
 from curation.recordings.contributors import Gender
 from curation.recordings.withdrawal import WithdrawalReport
@@ -124,11 +125,10 @@ def scripts_page(session: Session, query: ScriptQuery, contributor_id: str, t: W
     """Open scripts by name; a page beyond the last is the last."""
     conditions = _conditions(query, contributor_id)
     total = session.exec(select(func.count()).select_from(Script).where(*conditions)).one()
-    page_count = max(1, -(-total // PAGE_SIZE))
-    at = min(max(query.page, 1), page_count)
+    at = paging(total, PAGE_SIZE, query.page)
     chosen = select(Script, _people(), _by(contributor_id)).where(*conditions).order_by(col(Script.name))
-    found = session.exec(chosen.offset((at - 1) * PAGE_SIZE).limit(PAGE_SIZE)).all()
-    return ScriptsPage([_row(script, count, bool(own), t) for script, count, own in found], total, page_count)
+    found = session.exec(chosen.offset(at.start).limit(PAGE_SIZE)).all()
+    return ScriptsPage([_row(script, count, bool(own), t) for script, count, own in found], total, at.page_count)
 
 
 def next_script(session: Session, query: ScriptQuery, contributor_id: str, after: Script) -> str | None:

@@ -9,6 +9,7 @@ from sqlmodel import Session, col, select
 
 from annotation_ui import labels
 from annotation_ui.permissions import Permission, Principal, require
+from annotation_ui.views.paging import paging
 from annotation_ui.views.releases import SPLITS, ReleaseDetail
 from annotation_ui.words import N_, Words
 from warehouse.release.diff import diff_releases
@@ -50,7 +51,6 @@ class ChangesPage:
 
     rows: Sequence[ChangeRow]
     counts: Mapping[str, int]
-    total: int
     page_count: int
 
 
@@ -71,13 +71,7 @@ def versions_before(session: Session, detail: ReleaseDetail) -> dict[str, str]:
 
 
 def changes_page(
-    session: Session,
-    who: Principal,
-    detail: ReleaseDetail,
-    before: str,
-    how: str | None,
-    page: int,
-    t: Words,
+    session: Session, who: Principal, detail: ReleaseDetail, before: str, how: str | None, page: int, t: Words
 ) -> ChangesPage:
     """The asked page of what changed since the version `before`, all of it or what happened in one way.
 
@@ -88,9 +82,8 @@ def changes_page(
     found = diff_releases(session, detail.name, before, detail.version)
     names = {ADDED: found.added, CHANGED: list(found.changed), REMOVED: found.removed}
     chosen = [(way, name) for way in HOW if how in (None, way) for name in names[way]]
-    page_count = max(1, -(-len(chosen) // PAGE_SIZE))
-    start = (min(max(page, 1), page_count) - 1) * PAGE_SIZE
-    shown = chosen[start : start + PAGE_SIZE]
+    at = paging(len(chosen), PAGE_SIZE, page)
+    shown = chosen[at.rows]
     items = _items(session, [name for _, name in shown])
     earlier = session.exec(select(Release).where(Release.name == detail.name, Release.version == before)).one()
 
@@ -110,8 +103,7 @@ def changes_page(
     return ChangesPage(
         rows=[ChangeRow(name, way, t(HOW[way]), why(way, name)) for way, name in shown],
         counts={way: len(names[way]) for way in HOW},
-        total=len(chosen),
-        page_count=page_count,
+        page_count=at.page_count,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation_ui import labels
+from annotation_ui.views.paging import paging
 from annotation_ui.views.releases import SPLITS
 from annotation_ui.words import N_, Words
 from warehouse.release.checks import Block
@@ -76,7 +77,6 @@ class FindingsPage:
     """One page of what blocks, the same together. `kinds` are all that occur, with how often, as codes and words."""
 
     rows: Sequence[FindingRow]
-    total: int
     page_count: int
     kinds: Mapping[str, str]
     licences: Sequence[str]
@@ -88,13 +88,11 @@ def findings_page(stored: Sequence[Mapping[str, Any]], kind: str | None, page: i
     known = sorted(stored, key=lambda one: order.index(_kind(one)))
     counts = Counter(_kind(one) for one in known)
     chosen = [one for one in known if kind is None or _kind(one) == kind]
-    page_count = max(1, -(-len(chosen) // PAGE_SIZE))
-    start = (min(max(page, 1), page_count) - 1) * PAGE_SIZE
+    at = paging(len(chosen), PAGE_SIZE, page)
     licences = {one["values"]["licence"] for one in known if _kind(one) is Block.UNKNOWN_LICENCE}
     return FindingsPage(
-        rows=[_row(one, t) for one in chosen[start : start + PAGE_SIZE]],
-        total=len(chosen),
-        page_count=page_count,
+        rows=[_row(one, t) for one in chosen[at.rows]],
+        page_count=at.page_count,
         kinds={
             kind.value: t("{what} ({count})", what=t(TITLES[kind]), count=t.number(count))
             for kind, count in counts.items()

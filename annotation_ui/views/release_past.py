@@ -10,7 +10,7 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from annotation_ui.people import display_names
-from annotation_ui.releasing import CHECK, VERIFY
+from annotation_ui.releases.desk import CHECK, VERIFY
 from annotation_ui.views.releases import ReleaseDetail
 from annotation_ui.words import N_, Words
 from warehouse.runs import is_alive

@@ -11,8 +11,9 @@ from sqlmodel import Session, col, func, select
 from annotation_ui import labels
 from annotation_ui.people import display_names
 from annotation_ui.permissions import Permission, Principal, require
-from annotation_ui.releasing import ReleaseGone
+from annotation_ui.releases.desk import ReleaseGone
 from annotation_ui.views.formats import searched
+from annotation_ui.views.paging import paging
 from annotation_ui.words import N_, Words
 from core.content import Modality
 from warehouse.release.splits import Split
@@ -52,7 +53,6 @@ class ReleasesPage:
 
     rows: Sequence[ReleaseRow]
     total: int
-    page: int
     page_count: int
     project_size: int
 
@@ -95,11 +95,10 @@ def releases_page(session: Session, who: Principal, text: str, page: int, t: Wor
     title = col(Release.name) + " " + col(Release.version)
     fits = title.icontains(searched(text), autoescape=True)
     total = session.exec(select(func.count()).select_from(Release).where(fits)).one()
-    page_count = max(1, -(-total // PAGE_SIZE))
-    page = min(max(page, 1), page_count)
+    at = paging(total, PAGE_SIZE, page)
     query = select(Release).where(fits).order_by(col(Release.created_at).desc(), col(Release.id).desc())
-    found = session.exec(query.offset((page - 1) * PAGE_SIZE).limit(PAGE_SIZE)).all()
-    return ReleasesPage(_rows(session, found, t), total, page, page_count, project_size)
+    found = session.exec(query.offset(at.start).limit(PAGE_SIZE)).all()
+    return ReleasesPage(_rows(session, found, t), total, at.page_count, project_size)
 
 
 def release_detail(session: Session, who: Principal, release_id: str, t: Words) -> ReleaseDetail:

@@ -1,13 +1,13 @@
 """The responses behind a number: what the address asks for, a list of them, and one in full."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from annotation_ui.media_links import MediaLinks
-from annotation_ui.results.behind import Chosen, Places, Response, chosen_places, place_of, read_responses
 from annotation_ui.results.kept import Results
+from annotation_ui.results.responses import Chosen, Places, Response, chosen_places, place_of, read_responses
 from annotation_ui.views.item import StepView, accepted_answers
-from annotation_ui.views.preview import Block, Option, options, prompt_blocks
+from annotation_ui.views.paging import paging
+from annotation_ui.views.preview import Block, Option, options
 from annotation_ui.views.results import Links
 from annotation_ui.views.results_words import (
     ATTRIBUTES,
@@ -24,7 +24,6 @@ from evaluation.graders.choice import chosen as options_chosen
 from evaluation.report.comparisons import condition_order
 from evaluation.report.frame import OUTCOMES as OUTCOME_CODES
 from evaluation.report.frame import Frame
-from warehouse.blobs import BlobStore
 from warehouse.facts import FactStore
 from warehouse.spreadsheets import Cell
 
@@ -62,7 +61,6 @@ class ResponseList:
 
     rows: Sequence[ResponseRow]
     total: int
-    page: int
     page_count: int
 
 
@@ -70,34 +68,34 @@ class ResponseList:
 class ResponseDetail:
     """One response in full, with its place among those that were chosen and the ways to its neighbours.
 
-    `facts` are names with values; `parsed` is the choice that was read out of the answer.
+    `facts` are names with values; `parsed` is the choice that was read out of the answer. With `hidden`, which says
+    why, nothing shows of the question, the answer and its grade.
     """
 
-    key: str
     item: str
     item_href: str
     model: str
     is_person: bool
     condition: str
     hidden: str
-    prompt: Sequence[Block]
-    options: Sequence[Option]
-    steps: Sequence[StepView]
-    accepted: Sequence[str]
     state: str
-    answer: str
-    error: str
-    parsed: str
-    outcome: str
-    outcome_label: str
-    points: str
-    step_points: Sequence[str]
-    reason: str
-    grader: str
     facts: Sequence[tuple[str, str]]
     place: str
     previous: str
     next: str
+    prompt: Sequence[Block] = ()
+    options: Sequence[Option] = ()
+    steps: Sequence[StepView] = ()
+    accepted: Sequence[str] = ()
+    answer: str = ""
+    error: str = ""
+    parsed: str = ""
+    outcome: str = ""
+    outcome_label: str = ""
+    points: str = ""
+    step_points: Sequence[str] = ()
+    reason: str = ""
+    grader: str = ""
 
 
 def chosen_in(values_of: Callable[[str], Sequence[str]]) -> Chosen:
@@ -149,16 +147,15 @@ def response_list(
 ) -> ResponseList:
     """One page of the chosen responses; `hidden` tells of revisions whose answers this reader must not see."""
     places = _places(found, chosen, text)
-    page_count = max(1, -(-len(places) // PAGE_SIZE))
-    page = min(max(page, 1), page_count)
-    responses = list(read_responses(facts, found, places[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]))
+    at = paging(len(places), PAGE_SIZE, page)
+    responses = list(read_responses(facts, found, places[at.rows]))
     unseen = hidden([one.item.revision_id for one in responses])
     kept = {"answer-search": text} if text else {}
     rows = [
         _row(one, one.item.revision_id in unseen, links.responses(chosen, key=one.key, **kept), found, t)
         for one in responses
     ]
-    return ResponseList(rows, len(places), page, page_count)
+    return ResponseList(rows, len(places), at.page_count)
 
 
 def response_detail(
@@ -168,48 +165,52 @@ def response_detail(
     chosen: Chosen,
     hidden: Callable[[Sequence[str]], set[str]],
     links: Links,
-    media: MediaLinks,
-    user_id: str,
-    blobs: BlobStore,
+    blocks: Callable[[Question], Sequence[Block]],
     t: Words,
     text: str = "",
 ) -> ResponseDetail | None:
-    """One response; None where these results do not hold it."""
+    """One response; None where these results do not hold it. `blocks` makes what is shown of a question."""
     place = place_of(found.answered, key) if found.answered else None
     if found.answered is None or place is None:
         return None
     (one,) = read_responses(facts, found, [place])
-    question = found.answered.items[one.item.revision_id].question
-    is_hidden = bool(hidden([one.item.revision_id]))
-    row = _row(one, is_hidden, "", found, t, cut=False)
+    row = _row(one, bool(hidden([one.item.revision_id])), "", found, t, cut=False)
     previous, following, told = _neighbours(found, place, chosen, text, links, t)
-    grade = one.grade if not is_hidden else None
-    return ResponseDetail(
-        key=key,
+    detail = ResponseDetail(
         item=row.item,
         item_href=f"item?{_query(name=row.item)}",
         model=row.model,
         is_person=row.is_person,
         condition=row.condition,
         hidden=row.hidden,
-        prompt=[] if is_hidden else prompt_blocks(question, media, user_id, blobs, t),
-        options=[] if is_hidden else options(question, key_visible=True),
-        steps=[] if is_hidden else [_step(step) for step in question.steps],
-        accepted=[] if is_hidden else accepted_answers(question.answer),
         state=row.state,
-        answer=row.answer,
-        error="" if is_hidden else (one.stored["error"] or ""),
-        parsed="" if is_hidden else _parsed(question, one, t),
-        outcome=row.outcome,
-        outcome_label=row.outcome_label,
-        points=row.points,
-        step_points=_step_points(question, grade, t),
-        reason=row.reason,
-        grader=(grade or {}).get("grader") or "",
         facts=_facts(one, t),
         place=told,
         previous=previous,
         next=following,
+    )
+    if row.hidden:
+        return detail
+    question = found.answered.items[one.item.revision_id].question
+    return replace(_opened(detail, question, one, row, t), prompt=blocks(question))
+
+
+def _opened(detail: ResponseDetail, question: Question, one: Response, row: ResponseRow, t: Words) -> ResponseDetail:
+    """The same with what those may see who need not be blind any more."""
+    return replace(
+        detail,
+        options=options(question, key_visible=True),
+        steps=[_step(step) for step in question.steps],
+        accepted=accepted_answers(question.answer),
+        answer=row.answer,
+        error=one.stored["error"] or "",
+        parsed=_parsed(question, one, t),
+        outcome=row.outcome,
+        outcome_label=row.outcome_label,
+        points=row.points,
+        step_points=_step_points(question, one.grade, t),
+        reason=row.reason,
+        grader=(one.grade or {}).get("grader") or "",
     )
 
 

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import numpy as np
 
 from annotation_ui import labels
-from annotation_ui.results.behind import Chosen
 from annotation_ui.results.kept import Results
+from annotation_ui.results.responses import Chosen
 from annotation_ui.views.results_words import TABLES, condition_label, kind_label, modalities_label, phrase
 from annotation_ui.words import Words
 from core.condition import FULL

@@ -99,8 +99,8 @@ TABLES = {
         N_("People against models, by ability"),
         N_(
             "Over the questions that people answered with everything shown, and no others. The intervals of people "
-            "count who answered as well as what was asked. Ahead: people less the model, question by question; a star: "
-            "p under .05 with Holm's correction."
+            "count who answered as well as what was asked. Ahead: people less the model, question by question, of "
+            "these people: its interval counts questions, not who answered; a star: p under .05 with Holm's correction."
         ),
     ),
     "single_people": (

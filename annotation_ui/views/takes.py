@@ -15,6 +15,7 @@ from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.recording.speakers import own_contributor, recorded_by
 from annotation_ui.recording.takes import REDONE, is_held, is_mine, not_held, visible_take
 from annotation_ui.views.changes import MOST_WORDS, Stretch
+from annotation_ui.views.paging import paging
 from annotation_ui.words import N_, Words
 from curation.recordings.findings import Finding, findings_of
 from curation.recordings.limits import Outcome
@@ -308,16 +309,15 @@ def _page(
     under = col(Consent.id) == col(Recording.consent_id)
     counted = select(func.count(col(Recording.id))).join(Consent, under)
     total = session.exec(counted.where(*conditions)).one()
-    page_count = max(1, -(-total // PAGE_SIZE))
-    at = min(max(page, 1), page_count)
+    at = paging(total, PAGE_SIZE, page)
     order = [col(Recording.created_at), col(Recording.id)]
     chosen = select(Recording.id).join(Consent, under).where(*conditions)
     ordered = chosen.order_by(*(one.desc() for one in order) if latest_first else order)
-    ids = session.exec(ordered.offset((at - 1) * PAGE_SIZE).limit(PAGE_SIZE)).all()
+    ids = session.exec(ordered.offset(at.start).limit(PAGE_SIZE)).all()
     takes = {one.recording.id: one for one in list_takes(session, col(Recording.id).in_(ids))}
     handed = set(session.exec(select(Recording.id).where(col(Recording.id).in_(ids), not_held())))
     rows = [_row(takes[id_], _state(takes[id_], id_ not in handed), now, t) for id_ in ids]
-    return TakesPage(rows, total, page_count)
+    return TakesPage(rows, total, at.page_count)
 
 
 def _standing(state: TakeState) -> ColumnElement[bool]:

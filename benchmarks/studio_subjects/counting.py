@@ -10,6 +10,8 @@ from studio_subjects.load import Record
 
 # Of these only the last one remains; all others stay beside one another.
 _OVERWRITTEN = "draft"
+# Holds no words; whether it held off others is what `given_twice` counts.
+_LEASE = "lease"
 Stored = Mapping[tuple[str, str], set[str]]
 
 
@@ -35,7 +37,7 @@ def failures(records: Iterable[Record]) -> Counter[str]:
 
 
 def lost(records: Sequence[Record], stored: Stored) -> list[tuple[str, str, str]]:
-    """Accepted writes that the database does not hold.
+    """Accepted writes, leases apart, that the database does not hold.
 
     A later save that got no answer may have been stored all the same, and what it said counts as well; a draft that was
     handed in, or may have been, is no draft any more.
@@ -44,7 +46,7 @@ def lost(records: Sequence[Record], stored: Stored) -> list[tuple[str, str, str]
     saves: dict[str, list[Record]] = defaultdict(list)
     missing: set[tuple[str, str, str]] = set()
     for one in records:
-        if one.wrote is None:
+        if one.wrote is None or one.wrote[0] == _LEASE:
             continue
         kind, key, text = one.wrote
         if kind == _OVERWRITTEN:
@@ -78,7 +80,7 @@ def given_twice(records: Sequence[Record]) -> int:
         if one.wrote is None:
             continue
         kind, key, _ = one.wrote
-        if kind == "lease" and one.failure is None:
+        if kind == _LEASE and one.failure is None:
             begun.setdefault((key, one.who), one.ended_s)
         if kind == "handed" and (key, one.who) in begun:
             held[key].append(_Held(one.who, begun.pop((key, one.who)), one.begun_s))

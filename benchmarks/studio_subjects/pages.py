@@ -52,6 +52,7 @@ class Visitor(threading.Thread):
             who = f"annotator-{self._number}"
             with _DOOR:
                 self._timed("sign in", lambda: browser.sign_in(who, self._job["password"]))
+                browser.xsrf()  # asked for later, it would meet a connection that the server has closed
             self.is_in.set()
             with self._client.Tab(browser) as tab:
                 time.sleep(self._dice.uniform(0, self._job["look_s"]))

@@ -15,6 +15,7 @@ from evaluation.exam.holding import (
     close_exam,
     create_exam,
     discard_exam,
+    draw_exam,
     get_exam,
     invite,
     open_exam,
@@ -70,9 +71,12 @@ def create(
         limit_s=limit_s,
         asks_confidence=confidence,
     )
-    with open_workspace(project) as workspace, workspace.database.session() as session:
-        exam = create_exam(session, new, by)
-        document = _document(session, exam)
+    with open_workspace(project) as workspace:
+        with workspace.database.reading() as session:
+            sample = draw_exam(session, new)
+        with workspace.database.session() as session:
+            exam = create_exam(session, new, by, sample=sample)
+            document = _document(session, exam)
     show(document, [_line(exam, document), *_strata_lines(document)], as_json)
 
 

@@ -84,8 +84,8 @@ def model_of(seat: ExamSeat) -> str:
 
 
 def person_of(seat: ExamSeat) -> int:
-    """The replicate by which the answers of one person are told from those of another: a number, and no name."""
-    return int(content_hash(seat.id)[:12], 16)
+    """The replicate by which the answers of one person, in all exams, are told from others': a number, and no name."""
+    return int(content_hash(seat.user_id)[:12], 16)
 
 
 def grade_exam(workspace: Workspace, name: str, by: str, clock: Clock = utc_now) -> Graded:

@@ -12,7 +12,7 @@ from core.errors import InterplayError, UnknownName
 from core.ids import Clock, utc_now
 from evaluation.conditions import check_names
 from evaluation.exam.design import Candidate, Drawn, ability_of, draw_sample, shuffled, stratum_of
-from evaluation.exam.places import Askable, Table
+from evaluation.exam.places import Askable, Seating
 from evaluation.exam.sitting import run_out
 from warehouse import events
 from warehouse.items import revisions_in
@@ -79,6 +79,14 @@ class NewExam(Frozen):
 
 
 @dataclass(frozen=True)
+class Sample:
+    """What an exam can ask, of a release or (without an id) of the accepted items."""
+
+    release_id: str | None
+    drawn: tuple[Drawn, ...]
+
+
+@dataclass(frozen=True)
 class SeatProgress:
     """How far somebody is; not what they answered."""
 
@@ -88,8 +96,26 @@ class SeatProgress:
     done: int
 
 
-def create_exam(session: Session, new: NewExam, by: str, clock: Clock = utc_now) -> Exam:
-    """Draw the sample and keep it; the exam is a draft.
+def draw_exam(session: Session, new: NewExam) -> Sample:
+    """Draw the questions of an exam that is to be made. Only reads: of ten thousand it takes seconds to do so.
+
+    Raises:
+        UnknownName: No such release or condition.
+        BadExam, NothingToAsk: As they say.
+    """
+    _checked(new)
+    release = get_release(session, *new.release) if new.release else None
+    candidates, others = _candidates(session, release, new.conditions)
+    if not candidates:
+        raise NothingToAsk("there is no question to which any of these conditions applies; choose others")
+    drawn = draw_sample(candidates, new.size, new.seed)
+    # Those that cannot be asked are kept too: placebos take their media, as they do for models.
+    left = (Drawn(one.revision_id, one.stratum, len(drawn), None) for one in others)
+    return Sample(release.id if release else None, (*drawn, *left))
+
+
+def create_exam(session: Session, new: NewExam, by: str, clock: Clock = utc_now, sample: Sample | None = None) -> Exam:
+    """Keep the sample, which is drawn here unless `draw_exam` did it before; the exam is a draft.
 
     Raises:
         UnknownName, NotAllowed: No such release, condition or user; or no maintainer.
@@ -98,9 +124,8 @@ def create_exam(session: Session, new: NewExam, by: str, clock: Clock = utc_now)
     require_role(get_user(session, by), Role.MAINTAINER)
     name = _checked(new)
     release = get_release(session, *new.release) if new.release else None
-    candidates, others = _candidates(session, release, new.conditions)
-    if not candidates:
-        raise NothingToAsk("there is no question to which any of these conditions applies; choose others")
+    if sample is None or sample.release_id != (release.id if release else None):
+        sample = draw_exam(session, new)
     exam = Exam(
         name=name,
         subject=f"{release.name} {release.version}" if release else "",
@@ -118,11 +143,8 @@ def create_exam(session: Session, new: NewExam, by: str, clock: Clock = utc_now)
             session.add(exam)
     except IntegrityError as error:
         raise ExamExists(f"an exam named {name!r} exists already; choose another name") from error
-    drawn = draw_sample(candidates, new.size, new.seed)
-    # Those that cannot be asked are kept too: placebos take their media, as they do for models.
-    kept = [*drawn, *(Drawn(one.revision_id, one.stratum, len(drawn), None) for one in others)]
-    session.add_all(ExamItem(exam_id=exam.id, **vars(one)) for one in kept)
-    sampled = sum(one.place is not None for one in drawn)
+    session.add_all(ExamItem(exam_id=exam.id, **vars(one)) for one in sample.drawn)
+    sampled = sum(one.place is not None for one in sample.drawn)
     events.record(session, by, "exam", exam.id, "create", clock, name=name, size=sampled, seed=new.seed)
     session.flush()
     return exam
@@ -177,8 +199,8 @@ def invite(session: Session, name: str, people: Sequence[str], by: str, clock: C
         AlreadyInvited, NothingToAsk: As they say.
     """
     exam = _to_change(session, name, by, None, ExamState.DRAFT, ExamState.OPEN)
-    table = Table(session, exam)
-    return [_seat(session, exam, table, get_user(session, person), by, clock) for person in dict.fromkeys(people)]
+    seating = Seating(session, exam)
+    return [_seat(session, exam, seating, get_user(session, person), by, clock) for person in dict.fromkeys(people)]
 
 
 def uninvite(session: Session, seat_id: str, by: str, clock: Clock = utc_now) -> None:
@@ -247,7 +269,7 @@ def progress_of(session: Session, exam: Exam) -> list[SeatProgress]:
     ]
 
 
-def _seat(session: Session, exam: Exam, table: Table, user: User, by: str, clock: Clock) -> ExamSeat:
+def _seat(session: Session, exam: Exam, seating: Seating, user: User, by: str, clock: Clock) -> ExamSeat:
     require_role(user, *Role)
     seats = session.exec(select(ExamSeat).where(ExamSeat.exam_id == exam.id)).all()
     if any(seat.user_id == user.id for seat in seats):
@@ -260,7 +282,7 @@ def _seat(session: Session, exam: Exam, table: Table, user: User, by: str, clock
         invited_by=by,
         invited_at=clock(),
     )
-    places, seat.missing = table.lay(seat, user)
+    places, seat.missing = seating.lay(seat, user)
     if not places:
         raise NothingToAsk(f"there is no question of {exam.name!r} that {user.name} does not know")
     session.add(seat)

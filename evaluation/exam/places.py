@@ -11,7 +11,7 @@ from core.question import Question
 from evaluation.caption_conditions import Words
 from evaluation.conditions import PLACEBO, Conditions, Donors
 from evaluation.exam.design import condition_at
-from evaluation.exam.knowing import known_items
+from evaluation.exam.known_items import known_items
 from evaluation.report.items import clusters_of
 from warehouse.release.records import portions
 from warehouse.release.tombstones import withdrawn_media, withdrawn_shown
@@ -61,7 +61,7 @@ def lends(names: Sequence[str]) -> bool:
     return not PLACEBO.keys().isdisjoint(names)
 
 
-class Table:
+class Seating:
     """All that is needed to give people of one exam their places; of a large exam only what comes in question is read.
 
     Args:

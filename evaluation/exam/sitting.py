@@ -9,7 +9,7 @@ from core.content import Frozen, Part
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
 from core.question import Question, QuestionKind
-from evaluation.exam.places import Table, can_be_put, question_of
+from evaluation.exam.places import Seating, can_be_put, question_of
 from evaluation.exam.sheet import Sheet, answer_text
 from evaluation.graders.choice import chosen
 from evaluation.prompts import render
@@ -131,9 +131,9 @@ def save(session: Session, seat_id: str, user_id: str, place_id: str, sheet: She
     Raises:
         NoSeat, ExamNotOpen: As they say.
     """
-    seat, _ = _seat(session, seat_id, user_id)
+    seat, exam = _seat(session, seat_id, user_id)
     place = _waiting(session, seat)
-    if place is None or place.id != place_id or place.shown_at is None:
+    if place is None or place.id != place_id or place.shown_at is None or _is_over(exam, place, clock()):
         return False
     place.saved = sheet.model_dump(mode="json")
     _extend(place, clock(), begins=False)
@@ -164,7 +164,7 @@ def hand_in(
     """Store the answer for good; the same again changes nothing.
 
     When the question's time is over, a page hands in what is filled in by itself: nothing then ends the question, and
-    how sure somebody is may be missing.
+    how sure somebody is may be missing. What comes later than that is dropped, and what was kept in time counts.
 
     Raises:
         NoSeat, ExamNotOpen, NotThisQuestion, AnsweredBefore, EmptyAnswer, NoConfidence: As they say.
@@ -184,8 +184,10 @@ def hand_in(
     if now is None or now.id != place.id or place.shown_at is None:
         raise NotThisQuestion("another question is to be answered first")
     is_late = _is_over(exam, place, clock(), timedelta())
-    if _is_over(exam, place, clock()) or (is_late and text is not None and not text.strip()):
+    if _is_over(exam, place, clock()):
         return _run_out(session, seat, exam, place, clock)
+    if is_late and text is not None and not text.strip():
+        return _run_out(session, seat, exam, place, clock, Sheet())
     _check(question, text)
     if text is not None and exam.asks_confidence and confidence is None and not is_late:
         raise NoConfidence("say how sure you are first")
@@ -220,13 +222,17 @@ def run_out(session: Session, exam: Exam, clock: Clock = utc_now) -> None:
 
 
 def _seat(session: Session, seat_id: str, user_id: str) -> tuple[ExamSeat, Exam]:
-    # Locked, so that two tabs of one person wait for one another.
-    seat = session.get(ExamSeat, seat_id, with_for_update=True, populate_existing=True)
+    seat = session.get(ExamSeat, seat_id)
     if seat is None or seat.user_id != user_id:
         raise NoSeat("this seat is not yours")
-    exam = session.get_one(Exam, seat.exam_id, populate_existing=True)
+    # The exam first, as who closes it holds it before the seats: it is closed before or after this, and never between.
+    exam = session.get_one(Exam, seat.exam_id, with_for_update={"read": True}, populate_existing=True)
     if exam.state is not ExamState.OPEN:
         raise ExamNotOpen(f"exam {exam.name!r} is {exam.state.value}")
+    # Then the seat, so that two tabs of one person wait for one another.
+    seat = session.get(ExamSeat, seat_id, with_for_update=True, populate_existing=True)
+    if seat is None:
+        raise NoSeat("this seat is not yours")
     return seat, exam
 
 
@@ -269,7 +275,7 @@ def _current(session: Session, seat: ExamSeat, exam: Exam, clock: Clock) -> Exam
 def _exchange(session: Session, seat: ExamSeat, exam: Exam, user: User, place: ExamPlace, clock: Clock) -> bool:
     """Put another question of the same stratum in its place; whether there was one. Without one the place is void."""
     taken = set(session.exec(select(ExamPlace.revision_id).where(ExamPlace.seat_id == seat.id)))
-    found = Table(session, exam).stand_in(seat, user, place, taken - {place.revision_id})
+    found = Seating(session, exam).stand_in(seat, user, place, taken - {place.revision_id})
     if found is not None:
         place.revision_id, condition = found
         place.condition = condition.model_dump(mode="json")
@@ -293,10 +299,23 @@ def _end(session: Session, seat: ExamSeat, place: ExamPlace, state: PlaceState, 
     return state
 
 
-def _run_out(session: Session, seat: ExamSeat, exam: Exam, place: ExamPlace, clock: Clock) -> PlaceState:
-    """End a question whose time is over, at the moment at which it was."""
+def _run_out(
+    session: Session, seat: ExamSeat, exam: Exam, place: ExamPlace, clock: Clock, filled: Sheet | None = None
+) -> PlaceState:
+    """End a question whose time is over, at the moment at which it was, with what is filled in: what was kept last.
+
+    So it counts no less for somebody whose connection broke than for who sat there and had the page hand it in.
+    """
     assert place.shown_at is not None
-    place.state, place.answered_at = PlaceState.TIMED_OUT, place.shown_at + timedelta(seconds=exam.limit_s or 0)
+    sheet = Sheet.model_validate(place.saved) if filled is None else filled
+    if sheet.cannot_tell:
+        place.state = PlaceState.ABSTAINED
+    elif text := answer_text(question_of(session, place), sheet):
+        place.state, place.answer = PlaceState.ANSWERED, text
+        place.confidence = sheet.confidence if exam.asks_confidence else None
+    else:
+        place.state = PlaceState.TIMED_OUT
+    place.answered_at = place.shown_at + timedelta(seconds=exam.limit_s or 0)
     session.add(place)
     session.flush()
     if _waiting(session, seat) is None:

@@ -49,8 +49,8 @@ def _by_ability(frame: Frame, models: Sequence[str], people: Sequence[str]) -> T
         title="People against models, by ability",
         note="Over the questions that people answered with everything shown, and no others. The intervals of people "
         "count who answered as well as what was asked: answers of one person, and answers to one question, are no "
-        f"independent evidence. Ahead: {best} less the model, question by question; a star: p under .05 with Holm's "
-        "correction.",
+        f"independent evidence. Ahead: {best} less the model, question by question, of these people: its interval "
+        "counts questions, not who answered; a star: p under .05 with Holm's correction.",
         head="who",
         columns=(*(Column(title=title) for title in (*titles, "Overall")), Column(title="Ahead")),
         rows=tuple(rows),

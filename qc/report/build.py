@@ -37,7 +37,7 @@ from qc.review.gold import gold_score
 from qc.review.revision_diff import diff_revisions
 from qc.review.solves import Solves, solves_of
 from warehouse.items import get_item
-from warehouse.tables import ItemState
+from warehouse.tables import Item, ItemState
 from warehouse.workspace import Workspace
 
 # Of the resampled items behind the interval of agreement: the same report each time.
@@ -80,10 +80,7 @@ def item_history(workspace: Workspace, name: str) -> ItemHistory:
     Raises:
         UnknownName: There is no such item.
     """
-    with workspace.database.reading() as session:
-        names = people_names(session)
-        item = get_item(session, name)
-        loaded = load_revisions(session, item)
+    names, item, loaded = _revisions(workspace, name)
     rounds = [rounds_of(one, names) for one in loaded]
     place, current = next(
         (place, one) for place, one in enumerate(loaded) if one.revision.id == item.current_revision_id
@@ -109,13 +106,17 @@ def revision_story(workspace: Workspace, name: str, number: int | None = None) -
     Raises:
         UnknownName: There is no such item.
     """
-    with workspace.database.reading() as session:
-        names = people_names(session)
-        item = get_item(session, name)
-        loaded = load_revisions(session, item)
+    names, item, loaded = _revisions(workspace, name)
     current = next(one for one in loaded if one.revision.id == item.current_revision_id)
     shown = next((one for one in loaded if one.revision.number == number), current)
     return _answered(workspace, shown, rounds_of(shown, names), names)
+
+
+def _revisions(workspace: Workspace, name: str) -> tuple[Mapping[str, str], Item, list[Loaded]]:
+    """Names of people, an item, and all of its revisions."""
+    with workspace.database.reading() as session:
+        item = get_item(session, name)
+        return people_names(session), item, load_revisions(session, item)
 
 
 def _answered(workspace: Workspace, one: Loaded, rounds: tuple[RoundStory, ...], names: Mapping[str, str]) -> ItemStory:

@@ -43,9 +43,14 @@ class Standing:
 
 
 def current_reviews(session: Session) -> Sequence[Review]:
-    """What reviewers answered about current revisions; gold items are left out, as in a story."""
+    """What reviewers answered about current revisions; gold items are left out, as in a story.
+
+    So are those of whom the last blind answer is still to come: a count that rose with their first one would tell them
+    that it was right.
+    """
     current = select(Review).join(Item, col(Item.current_revision_id) == col(Review.revision_id))
-    return session.exec(current.where(col(Review.is_gold).is_(False)).order_by(Review.id)).all()
+    through = current.where(col(Review.is_gold).is_(False), col(Review.full_at).is_not(None))
+    return session.exec(through.order_by(Review.id)).all()
 
 
 def _stamps(session: Session) -> dict[str, _Stamp]:

@@ -2,10 +2,13 @@
 
 import io
 import re
+import sqlite3
+from contextlib import closing
 from html import escape
 
 import av
 import pytest
+from sqlalchemy import event
 from sqlmodel import select
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -18,13 +21,14 @@ from annotation_ui.media_routes import MediaRoutes
 from annotation_ui.pages import exam as exam_page
 from annotation_ui.permissions import NotAllowed
 from annotation_ui.profiles import PersonKind, Profile
+from core.errors import InterplayError
 from core.question import AnswerKey, Step
 from evaluation.exam.holding import NewExam
 from evaluation.recoding import film_with_sound, has_sound
 from warehouse.items import get_item
 from warehouse.lifecycle import Action
 from warehouse.people import Role
-from warehouse.tables import Exam, ExamPlace, ExamState, PlaceState
+from warehouse.tables import Exam, ExamItem, ExamPlace, ExamState, PlaceState
 
 ATTACK = "<script>alert(1)</script><img src=x onerror=alert(2)> :red[**b**] $x$ {0}"
 ACCEPTED = (Action.SUBMIT, Action.PASS_ROUND1, Action.PASS_ROUND2, Action.ACCEPT)
@@ -173,6 +177,23 @@ class TestSitting:
         visit("exam", entry, id=seats["participant"])
         assert sheet.data["saved"]["texts"] == ["half a th"] and sheet.data["saved"]["confidence"] == 25
         assert sheet.data["steps"][0]["ask"] == "Which?" and "crimson" not in repr(sheet.data)
+
+    def test_what_could_not_be_stored_is_not_told_as_kept(self, visit, token, ask, hold, sheet, monkeypatch):
+        ask("zoo-1")
+        _, seats = hold("participant")
+        app = visit("exam", token(Role.PARTICIPANT), id=seats["participant"])
+        save = exam_page.desk.save
+
+        def refused(session, *arguments):
+            event.listen(session, "before_commit", fail)
+            return save(session, *arguments)
+
+        def fail(_session):
+            raise InterplayError("the disk is full")
+
+        monkeypatch.setattr(exam_page.desk, "save", refused)
+        sheet.tell(app, "filled", stroke=3, sheet={"chosen": [1]})
+        assert sheet.data["saved_stroke"] == 0
 
     def test_another_s_seat_and_one_that_is_closed_show_nothing(
         self, visit, token, ask, hold, sheet, add_person, sign_in, database, principal_of, clock
@@ -399,6 +420,7 @@ class TestHolding:
             exam = session.exec(select(Exam)).one()
         app = visit("held_exam", entry, id=exam.id)
         assert "Nobody is invited yet" in shown(app) and "Puzzle" in shown(app)
+        assert "Choose people first" in shown(press(app, "Invite them"))
         app.multiselect[0].set_value(["Participant (participant)"])
         press(app, "Invite them")
         assert "The invitation is taken back" in shown(press(app, "Take back"))
@@ -424,6 +446,25 @@ class TestHolding:
         assert "What came out" in text and "human/expert" in text and "100% sure and 100% right" in text
         assert "Grade again" in {button.label for button in app.button}
         assert "human/expert" in shown(visit("results", entry))
+
+    def test_others_store_their_work_while_questions_are_drawn(self, visit, token, ask, database, monkeypatch):
+        """Of ten thousand questions that takes seconds."""
+        ask("zoo-1")
+        draw, stored = holding.holding.draw_sample, []
+
+        def drawn(*arguments):
+            with closing(sqlite3.connect(database.engine.url.database, timeout=0)) as other:
+                other.execute("BEGIN IMMEDIATE")
+                stored.append(other.execute("SELECT count(*) FROM exam").fetchone())
+            return draw(*arguments)
+
+        monkeypatch.setattr(holding.holding, "draw_sample", drawn)
+        app = visit("exams", token())
+        app.text_input[0].input("spring")
+        press(app, "Draw the questions")
+        assert stored == [(0,)]
+        with database.reading() as session:
+            assert session.exec(select(ExamItem.place)).all() == [0]
 
     def test_a_page_that_is_out_of_date_changes_nothing(self, visit, token, ask, hold, database, principal_of):
         ask("zoo-1")

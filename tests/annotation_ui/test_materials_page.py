@@ -130,6 +130,9 @@ class TestFinding:
         with database.session() as session:
             heard = {"material_id": bell.id, "made_by": "w@1", "run_id": seeder.run_id}
             session.add(Segment(start_s=0, end_s=1, text="钟声响了两次", language="zh", **heard))
+            for author, holds in (("a@1", True), ("b@1", True), ("mei", False)):
+                tag = {"material_id": bell.id, "facet": "free", "value": "loud" if holds else "soft"}
+                session.add(MaterialTag(by_person=author == "mei", holds=holds, author=author, **tag))
         args = (studio, who, links)
         assert finding.is_behind(studio.workspace)
         assert self.titles(*args, text="王小 bell") == self.titles(*args, text="100%") == ["bell_100%.wav"]
@@ -142,6 +145,7 @@ class TestFinding:
         assert (found.total, found.page, found.is_plain) == (3, 1, True)
         assert every_match(studio.workspace, MaterialQuery()) == list(found.ids)
         assert facets(studio.workspace, EN).licences == [("CC-BY-4.0", "CC-BY-4.0", 2), ("CC0-1.0", "CC0-1.0", 1)]
+        assert [(value, count) for value, _, count in facets(studio.workspace, EN).tags] == [("loud", 1), ("nature", 1)]
         assert finding.follow(studio.workspace) == 3
         assert not finding.is_behind(studio.workspace)
         assert self.titles(*args, text="钟声") == ["bell_100%.wav"]
@@ -323,7 +327,7 @@ class TestPages:
         seeder.sound(1, origin="bell.wav")
         entry = token()
         app = visit("materials", entry, **{"material-search": "red"})
-        assert "being prepared for searching" in shown(app) and "started by Maintainer" in shown(app)
+        assert "being prepared for searching" in shown(app) and "by Maintainer" in shown(app)
         assert "red.png" in shown(app) and "bell.wav" not in shown(app)
         go_on.set()
         prepared(app)

@@ -7,10 +7,11 @@ import threading
 import numpy as np
 import pytest
 
-from annotation_ui import accounts, pooling
+from annotation_ui import accounts
 from annotation_ui.background import Background
-from annotation_ui.pool_files import GivenFile
-from annotation_ui.pooling import NewScores, WantedSubset
+from annotation_ui.pools import desk
+from annotation_ui.pools.desk import NewScores, WantedSubset
+from annotation_ui.pools.files import GivenFile
 from warehouse.people import Role
 
 WAIT_S = 60
@@ -51,7 +52,7 @@ def scores():
 
 @pytest.fixture
 def pool(studio, principal_of, scores):
-    pooling.bring_in(studio.workspace, principal_of(Role.MAINTAINER), NewScores("small", [scores]))
+    desk.bring_in(studio.workspace, principal_of(Role.MAINTAINER), NewScores("small", [scores]))
     return "small"
 
 
@@ -140,7 +141,7 @@ def test_strata_are_looked_at_and_a_subset_is_sealed_once(visit, token, pool):
 
 
 def test_who_may_not_compress_reads_and_changes_nothing(visit, token, pool, studio, principal_of):
-    pooling.choose_subset(studio.workspace, principal_of(Role.MAINTAINER), pool, WantedSubset("half", 30, "random"))
+    desk.choose_subset(studio.workspace, principal_of(Role.MAINTAINER), pool, WantedSubset("half", 30, "random"))
     reader = token(Role.ANNOTATOR)
     seen = labels(visit("pools", reader)) | labels(visit("pool", reader, name=pool))
     for tab in (2, 3):

@@ -6,11 +6,12 @@ import io
 import numpy as np
 import pytest
 
-from annotation_ui import pooling
 from annotation_ui.permissions import NotAllowed
-from annotation_ui.pool_files import GivenFile, read_columns, read_floors, safe_name
-from annotation_ui.pool_results import CurveSettings, PoolResults, StrataSettings
-from annotation_ui.pool_told import (
+from annotation_ui.pools import desk
+from annotation_ui.pools.desk import NewScores, WantedSubset
+from annotation_ui.pools.files import GivenFile, read_columns, read_floors, safe_name
+from annotation_ui.pools.kept import CurveSettings, PoolResults, StrataSettings
+from annotation_ui.pools.mistakes import (
     ColumnMissing,
     ColumnsUnreadable,
     FileTooLarge,
@@ -29,7 +30,6 @@ from annotation_ui.pool_told import (
     UnknownPool,
     UnknownSubset,
 )
-from annotation_ui.pooling import NewScores, WantedSubset
 from annotation_ui.views import pool_curve as curve_view
 from annotation_ui.views import pools as pool_view
 from annotation_ui.views import subset as subset_view
@@ -81,15 +81,15 @@ def t():
 
 @pytest.fixture
 def pool(workspace, who):
-    pooling.bring_in(workspace, who, NewScores("small", [GivenFile("scores.csv", table(rows()))]))
+    desk.bring_in(workspace, who, NewScores("small", [GivenFile("scores.csv", table(rows()))]))
     return "small"
 
 
 @pytest.fixture
 def subset(workspace, who, pool):
-    pooling.look(workspace, who, pool)
-    pooling.choose_subset(workspace, who, pool, WantedSubset("half", 30, "cghs"))
-    return pooling.one_subset(workspace, who, "half")
+    desk.look(workspace, who, pool)
+    desk.choose_subset(workspace, who, pool, WantedSubset("half", 30, "cghs"))
+    return desk.one_subset(workspace, who, "half")
 
 
 BAD_FILES = [
@@ -110,7 +110,7 @@ def test_a_file_that_cannot_be_taken_is_told_in_words_and_changes_nothing(worksp
     before = PoolResults(workspace).states()
     for name, data, mistake, told in BAD_FILES:
         with pytest.raises(mistake) as error:
-            pooling.bring_in(workspace, who, NewScores(pool, [GivenFile(f"../../{name}", data)]))
+            desk.bring_in(workspace, who, NewScores(pool, [GivenFile(f"../../{name}", data)]))
         assert told in str(error.value) and "/" not in str(error.value) and "--" not in str(error.value)
         assert name in str(error.value) or mistake is PoolSaysOtherwise
     assert PoolResults(workspace).states() == before
@@ -118,7 +118,7 @@ def test_a_file_that_cannot_be_taken_is_told_in_words_and_changes_nothing(worksp
 
 def test_names_and_fields_are_read_as_plain_text(workspace, who):
     with pytest.raises(NameUnusable):
-        pooling.bring_in(workspace, who, NewScores("../x", [GivenFile("a.csv", table(rows()))]))
+        desk.bring_in(workspace, who, NewScores("../x", [GivenFile("a.csv", table(rows()))]))
     assert safe_name("..\\..\\a[*]?'.csv") == "a_____.csv" and safe_name("../..") == "file"
     assert len(safe_name("题" * 300 + ".csv").encode()) < 255
     assert read_columns(" question_id = qid \n\nmodel=a=b") == {"question_id": "qid", "model": "a=b"}
@@ -133,14 +133,14 @@ def test_names_and_fields_are_read_as_plain_text(workspace, who):
 
 def test_other_scores_give_way_only_when_that_was_asked(workspace, who, pool):
     percent = NewScores(pool, [GivenFile("p.csv", table([("a", "q02", "m0", 50)]))], Reading(scale=100), replace=True)
-    assert pooling.bring_in(workspace, who, percent).replaced == 1
-    assert pooling.bring_in(workspace, who, percent).known == 1  # handed in twice
+    assert desk.bring_in(workspace, who, percent).replaced == 1
+    assert desk.bring_in(workspace, who, percent).known == 1  # handed in twice
 
 
 def test_what_is_drawn_is_right_and_kept_until_scores_come_in(workspace, who, pool, t):
-    assert pooling.known_pools(workspace, who)[0][1] is None
-    pooling.look_at_new(workspace, who)
-    ((state, picture),) = pooling.known_pools(workspace, who)
+    assert desk.known_pools(workspace, who)[0][1] is None
+    desk.look_at_new(workspace, who)
+    ((state, picture),) = desk.known_pools(workspace, who)
     scores = np.array([score for *_, score in rows()], dtype=float).reshape(QUESTIONS, MODELS)
     assert picture.mean == pytest.approx(scores.mean())
     best = picture.view.models[0].model
@@ -154,17 +154,16 @@ def test_what_is_drawn_is_right_and_kept_until_scores_come_in(workspace, who, po
     (row,) = pool_view.pool_rows([(state, picture)], {}, t)
     assert row.size == "60 questions × 8 models" and "no score missing" in row.facts
     more = GivenFile("more.csv", table([("a", "new", "m0", 1)]))
-    pooling.bring_in(workspace, who, NewScores(pool, [more]))
-    ((_, gone),) = pooling.known_pools(workspace, who)
+    desk.bring_in(workspace, who, NewScores(pool, [more]))
+    ((_, gone),) = desk.known_pools(workspace, who)
     assert gone is None
     assert (
-        pool_view.pool_rows([(state, pooling.look(workspace, who, pool))], {}, t)[0].facts.count("7 scores missing")
-        == 1
+        pool_view.pool_rows([(state, desk.look(workspace, who, pool))], {}, t)[0].facts.count("7 scores missing") == 1
     )
 
 
 def test_models_are_sorted_and_found(workspace, who, pool, t):
-    picture = pooling.look(workspace, who, pool)
+    picture = desk.look(workspace, who, pool)
     best = [row.name for row in pool_view.models_page(picture, t, "best").rows]
     assert [row.name for row in pool_view.models_page(picture, t, "worst").rows] == best[::-1]
     assert [row.name for row in pool_view.models_page(picture, t, "name").rows] == [f"m{n}" for n in range(MODELS)]
@@ -177,9 +176,9 @@ def test_models_are_sorted_and_found(workspace, who, pool, t):
 
 def test_a_curve_is_kept_for_the_next_visitor_with_pictures_in_both_languages(workspace, who, pool, principal_of, t):
     settings = CurveSettings(samplers=("cghs",), splits=2, repeats=1, margin=0.1)
-    pooling.work_out_curve(workspace, who, pool, settings)
-    pooling.work_out_strata(workspace, who, pool, StrataSettings(sampler="cghs", size=30))
-    results, state = PoolResults(workspace), pooling.pool_state(workspace, principal_of(Role.ANNOTATOR), pool)
+    desk.work_out_curve(workspace, who, pool, settings)
+    desk.work_out_strata(workspace, who, pool, StrataSettings(sampler="cghs", size=30))
+    results, state = PoolResults(workspace), desk.pool_state(workspace, principal_of(Role.ANNOTATOR), pool)
     (kept,) = results.curves(state)
     curve = kept.curve
     assert kept.settings == settings and kept.by == who.display_name
@@ -193,13 +192,13 @@ def test_a_curve_is_kept_for_the_next_visitor_with_pictures_in_both_languages(wo
     (strata,) = results.strata(state)
     drawn = [(one.questions, one.drawn) for one in strata.view.strata]
     assert [sum(column) for column in zip(*drawn, strict=True)] == [QUESTIONS, 30]
-    pooling.bring_in(workspace, who, NewScores(pool, [GivenFile("m.csv", table([("a", "new", "m0", 1)]))]))
-    now = pooling.pool_state(workspace, who, pool)
+    desk.bring_in(workspace, who, NewScores(pool, [GivenFile("m.csv", table([("a", "new", "m0", 1)]))]))
+    now = desk.pool_state(workspace, who, pool)
     assert results.curves(now) == [] == results.strata(now)
     with pytest.raises(Refused, match="strata"):
-        pooling.work_out_strata(workspace, who, pool, StrataSettings(sampler="anchor", size=30))
+        desk.work_out_strata(workspace, who, pool, StrataSettings(sampler="anchor", size=30))
     with pytest.raises(Refused) as error:
-        pooling.work_out_curve(workspace, who, pool, settings.model_copy(update={"samplers": ("anchor",)}))
+        desk.work_out_curve(workspace, who, pool, settings.model_copy(update={"samplers": ("anchor",)}))
     assert "anchor" in str(error.value) and results.curves(now) == []
 
 
@@ -208,8 +207,8 @@ def test_a_subset_is_the_one_that_the_command_would_choose(workspace, who, pool,
     wanted = WantedSubset(
         "half", 30, "cghs", 7, floors={"benchmark": 4, "ability": 1}, labels=GivenFile("l.csv", labels), fixed=fixed
     )
-    assert pooling.choose_subset(workspace, who, pool, wanted) == "half"
-    manifest, sample = pooling.one_subset(workspace, who, "half")
+    assert desk.choose_subset(workspace, who, pool, wanted) == "half"
+    manifest, sample = desk.one_subset(workspace, who, "half")
     (tmp_path / "l.csv").write_bytes(labels)
     (tmp_path / "f.csv").write_text("question_id\r\nq03\r\nq04\r\n")
     selection = Selection(
@@ -219,17 +218,17 @@ def test_a_subset_is_the_one_that_the_command_would_choose(workspace, who, pool,
         assert select(read_matrix(opened), opened.origin, selection).manifest == manifest
     assert {"q01", "q02", "q03", "q04"} <= set(sample.question_ids)
     with pytest.raises(NameTaken):
-        pooling.choose_subset(workspace, who, pool, wanted)
+        desk.choose_subset(workspace, who, pool, wanted)
     with pytest.raises(NameUnusable):
-        pooling.choose_subset(workspace, who, pool, WantedSubset("a b", 30))
+        desk.choose_subset(workspace, who, pool, WantedSubset("a b", 30))
     with pytest.raises(Refused) as error:
-        pooling.choose_subset(workspace, who, pool, WantedSubset("x", 30, fixed=["nowhere"]))
+        desk.choose_subset(workspace, who, pool, WantedSubset("x", 30, fixed=["nowhere"]))
     assert "--" not in str(error.value) and "/" not in str(error.value)
-    assert [one.name for one in pooling.subsets_of(workspace, who, pool)] == ["half"]
-    assert pooling.subset_counts(workspace, who) == {pool: 1}
-    assert pooling.label_counts(workspace, who, manifest, sample) == {}  # nobody looked at the pool yet
-    pooling.look(workspace, who, pool)
-    counts = pooling.label_counts(workspace, who, manifest, sample)
+    assert [one.name for one in desk.subsets_of(workspace, who, pool)] == ["half"]
+    assert desk.subset_counts(workspace, who) == {pool: 1}
+    assert desk.label_counts(workspace, who, manifest, sample) == {}  # nobody looked at the pool yet
+    desk.look(workspace, who, pool)
+    counts = desk.label_counts(workspace, who, manifest, sample)
     assert {(one.label, one.questions, one.kept) for one in counts["ability"]} == {("see", 1, 1), ("hear", 1, 1)}
 
 
@@ -238,7 +237,7 @@ def test_what_is_kept_and_left_adds_up(workspace, who, subset, t):
     rows_ = subset_view.benchmark_rows(manifest, sample, t)
     assert [(row.questions, int(row.kept) + int(row.left)) for row in rows_] == [("30", 30), ("30", 30)]
     assert sum(float(row.stands_for) for row in rows_) == pytest.approx(QUESTIONS, abs=1)
-    file = pooling.questions_file(workspace, who, "small")
+    file = desk.questions_file(workspace, who, "small")
     _, kept = subset_questions(manifest, sample, file, QuestionQuery())
     left, others = subset_questions(manifest, sample, file, QuestionQuery(kept=False, page_size=7, page=2))
     assert subset_questions(manifest, sample, file, QuestionQuery(page=99))[1] == 30
@@ -254,21 +253,21 @@ def test_what_is_kept_and_left_adds_up(workspace, who, subset, t):
 
 
 def test_a_new_model_is_estimated_from_its_answers_to_the_subset(workspace, who, pool, t):
-    pooling.choose_subset(workspace, who, pool, WantedSubset("all", QUESTIONS, "random"))
+    desk.choose_subset(workspace, who, pool, WantedSubset("all", QUESTIONS, "random"))
     answers = [(benchmark, question, "new", score) for benchmark, question, model, score in rows() if model == "m3"]
-    found = pooling.estimate_upload(workspace, who, "all", GivenFile("new.csv", table(answers)), Reading())
+    found = desk.estimate_upload(workspace, who, "all", GivenFile("new.csv", table(answers)), Reading())
     mean = sum(score for *_, score in answers) / QUESTIONS
     (row,) = subset_view.estimate_rows(found, t)
     assert row.model == "new" and row.mean == t.percent(mean)
-    short = pooling.estimate_upload(workspace, who, "all", GivenFile("new.csv", table(answers[:-2])), Reading())
+    short = desk.estimate_upload(workspace, who, "all", GivenFile("new.csv", table(answers[:-2])), Reading())
     assert "2 of 60" in subset_view.unestimated(short, QUESTIONS, t)[0] and not short.models
     with pytest.raises(ScoresTooLarge):
-        pooling.estimate_upload(workspace, who, "all", GivenFile("a.csv", table([("a", "q01", "m", 9)])), Reading())
+        desk.estimate_upload(workspace, who, "all", GivenFile("a.csv", table([("a", "q01", "m", 9)])), Reading())
     with pytest.raises(Refused):
-        pooling.estimate_upload(workspace, who, "all", GivenFile("a.csv", table([("a", "other", "m", 1)])), Reading())
+        desk.estimate_upload(workspace, who, "all", GivenFile("a.csv", table([("a", "other", "m", 1)])), Reading())
     with pytest.raises(FileTooLarge):
-        huge = GivenFile("a.csv", bytes(pooling.MOST_ESTIMATE_BYTES + 1))
-        pooling.estimate_upload(workspace, who, "all", huge, Reading())
+        huge = GivenFile("a.csv", bytes(desk.MOST_ESTIMATE_BYTES + 1))
+        desk.estimate_upload(workspace, who, "all", huge, Reading())
 
 
 def test_only_maintainers_change_pools_and_participants_see_none(workspace, who, subset, principal_of):
@@ -276,44 +275,42 @@ def test_only_maintainers_change_pools_and_participants_see_none(workspace, who,
     manifest, sample = subset
     new = NewScores("other", [GivenFile("a.csv", table(rows()))])
     for write in (
-        lambda: pooling.bring_in(workspace, reader, new),
-        lambda: pooling.choose_subset(workspace, reader, "small", WantedSubset("mine", 10)),
-        lambda: pooling.work_out_strata(workspace, reader, "small", StrataSettings(sampler="cghs", size=10)),
-        lambda: pooling.work_out_curve(
-            workspace, reader, "small", CurveSettings(samplers=("cghs",), splits=1, repeats=0)
-        ),
-        lambda: pooling.known_pools(workspace, outsider),
-        lambda: pooling.look(workspace, outsider, "small"),
-        lambda: pooling.one_subset(workspace, outsider, "half"),
-        lambda: pooling.label_counts(workspace, outsider, manifest, sample),
-        lambda: pooling.estimate_upload(workspace, outsider, "half", new.files[0], Reading()),
+        lambda: desk.bring_in(workspace, reader, new),
+        lambda: desk.choose_subset(workspace, reader, "small", WantedSubset("mine", 10)),
+        lambda: desk.work_out_strata(workspace, reader, "small", StrataSettings(sampler="cghs", size=10)),
+        lambda: desk.work_out_curve(workspace, reader, "small", CurveSettings(samplers=("cghs",), splits=1, repeats=0)),
+        lambda: desk.known_pools(workspace, outsider),
+        lambda: desk.look(workspace, outsider, "small"),
+        lambda: desk.one_subset(workspace, outsider, "half"),
+        lambda: desk.label_counts(workspace, outsider, manifest, sample),
+        lambda: desk.estimate_upload(workspace, outsider, "half", new.files[0], Reading()),
     ):
         with pytest.raises(NotAllowed):
             write()
-    assert [state.pool for state, _ in pooling.known_pools(workspace, reader)] == ["small"]
-    assert pooling.one_subset(workspace, reader, "half")[0] == manifest
+    assert [state.pool for state, _ in desk.known_pools(workspace, reader)] == ["small"]
+    assert desk.one_subset(workspace, reader, "half")[0] == manifest
 
 
 def test_a_place_on_the_server_is_neither_a_pool_nor_a_subset(workspace, who, pool, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / pool).write_text("not the pool")
     (tmp_path / "folder").mkdir()
-    assert pooling.look(workspace, who, pool).questions == QUESTIONS
+    assert desk.look(workspace, who, pool).questions == QUESTIONS
     for name in (".", "folder", str(tmp_path), ""):
         with pytest.raises(UnknownPool):
-            pooling.look(workspace, who, name)
+            desk.look(workspace, who, name)
         with pytest.raises(UnknownSubset):
-            pooling.one_subset(workspace, who, name)
+            desk.one_subset(workspace, who, name)
 
 
 def test_labels_of_a_pool_that_nobody_looked_at_wait_for_it(workspace, who, pool):
-    pooling.choose_subset(workspace, who, pool, WantedSubset("half", 30, "random"))
-    manifest, sample = pooling.one_subset(workspace, who, "half")
+    desk.choose_subset(workspace, who, pool, WantedSubset("half", 30, "random"))
+    manifest, sample = desk.one_subset(workspace, who, "half")
     labels = GivenFile("l.csv", table([("q01", "<b>see</b>")], ("question_id", "ability")))
     with pytest.raises(NotLookedAt):
-        pooling.label_counts(workspace, who, manifest, sample, labels)
-    pooling.look(workspace, who, pool)
+        desk.label_counts(workspace, who, manifest, sample, labels)
+    desk.look(workspace, who, pool)
     for _ in range(2):  # counted, and kept
-        assert pooling.label_counts(workspace, who, manifest, sample, labels)["ability"][0].label == "<b>see</b>"
+        assert desk.label_counts(workspace, who, manifest, sample, labels)["ability"][0].label == "<b>see</b>"
     with pytest.raises(InterplayError):
-        pooling.label_counts(workspace, who, manifest, sample, GivenFile("l.csv", b"nothing"))
+        desk.label_counts(workspace, who, manifest, sample, GivenFile("l.csv", b"nothing"))

@@ -61,16 +61,16 @@ def test_a_reason_leads_to_its_items_and_an_item_to_why(visit, token, filled):
     assert "Round 1: model check" in shown(item) and "the text alone is enough" in shown(item)
 
 
-@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.REVIEWER, Role.MAINTAINER])
-def test_each_part_is_drawn_for_each_role_in_chinese(visit, token, database, people, filled, role):
-    with database.session() as session:
-        accounts.set_language(session, people[role].id, "zh")
-    entry = token(role)
-    for part in ("benchmark", "items", "analysis", "people"):
-        text = shown(visit("quality", entry, part=part))
-        assert "质量控制" in text and len(text) > 500
-        told = re.sub(r"<code>.*?</code>", "", text)
-        assert not re.search(r">[^<]*\b(undefined|Everybody|Passed|Returned|Round \d)\b[^<]*<", told), part
+def test_each_part_is_drawn_for_each_role_in_chinese(visit, token, database, people, filled):
+    for role in (Role.ANNOTATOR, Role.REVIEWER, Role.MAINTAINER):
+        with database.session() as session:
+            accounts.set_language(session, people[role].id, "zh")
+        entry = token(role)
+        for part in ("benchmark", "items", "analysis", "people"):
+            text = shown(visit("quality", entry, part=part))
+            assert "质量控制" in text and len(text) > 500
+            told = re.sub(r"<code>.*?</code>", "", text)
+            assert not re.search(r">[^<]*\b(undefined|Everybody|Passed|Returned|Round \d)\b[^<]*<", told), (role, part)
 
 
 def test_a_reviewer_finds_no_reason_of_what_they_may_judge(visit, token, filled):
@@ -99,27 +99,22 @@ def test_hostile_text_stays_text(visit, token, seeder, filled, database, people)
         assert page == "quality" or "&lt;script&gt;" in text
 
 
-def test_a_large_project_is_counted_beside_the_page(visit, token, filled, monkeypatch):
-    monkeypatch.setattr(Freshness, "is_quick", property(lambda self: False))
-    monkeypatch.setattr(quality_analysis, "QUICK_ITEMS", 0)
-    entry = token()
-    for part, told in (("benchmark", "Round 1: model check"), ("analysis", "How hard, and for whom")):
-        app = visit("quality", entry, part=part)
-        finish(app)
-        assert told in shown(app) and "At work since" not in shown(app)
-
-
-def test_a_count_that_fails_is_told_and_can_be_tried_again(visit, token, filled, monkeypatch):
+def test_a_large_project_is_counted_beside_the_page_and_again_after_a_failure(visit, token, filled, monkeypatch):
     def fail(*arguments):
         raise InterplayError("the disk is full")
 
-    count = Quality.count
+    count, entry = Quality.count, token()
     monkeypatch.setattr(Freshness, "is_quick", property(lambda self: False))
+    monkeypatch.setattr(quality_analysis, "QUICK_ITEMS", 0)
     monkeypatch.setattr(Quality, "count", fail)
-    app = visit("quality", token())
+    app = visit("quality", entry)
     finish(app)
     assert "the disk is full" in shown(app)
     monkeypatch.setattr(Quality, "count", count)
     press(app, "count").run()
     finish(app)
-    assert "Round 1: model check" in shown(app) and "the disk is full" not in shown(app)
+    text = shown(app)
+    assert "Round 1: model check" in text and "the disk is full" not in text and "You may leave this page" not in text
+    app = visit("quality", entry, part="analysis")
+    finish(app)
+    assert "How hard, and for whom" in shown(app) and "You may leave this page" not in shown(app)

@@ -24,6 +24,7 @@ from qc.report import standing
 from qc.report.build import qc_report
 from qc.review.gold import add_gold
 from qc.review.queue import take_review
+from qc.review.solves import solves_of
 from warehouse.lifecycle import Action
 from warehouse.people import Role
 from warehouse.tables import Assignment, AuditAnswer, Decision, Review, User
@@ -227,7 +228,7 @@ class TestList:
         _, first = listed(studio, counted, principal_of(Role.MAINTAINER))
         assert [bool(row.reasons) for row in first.rows] == [True] * 6 + [False] * 12
         row = next(row for row in first.rows if row.name == "suspect")
-        assert row.is_suspect and row.rounds == [(1, "returned", "Returned")]
+        assert row.rounds == [(1, "returned", "Returned")]
         assert row.reasons == ["the models agree on a choice that is not the key"]
 
 
@@ -306,6 +307,21 @@ class TestCounting:
         with studio.workspace.database.reading() as session:
             (solved,) = [story for story in known.read(session) if story.solves]
         assert (solved.name, solved.solves[0].right) == (task.item, 1)
+
+    def test_no_count_tells_a_reviewer_whether_their_first_blind_answer_is_right(self, studio, bench, people):
+        with studio.workspace.database.session() as session:
+            take_review(session, people[Role.REVIEWER].name, studio.clock)
+            (review,) = session.exec(select(Review)).all()
+            review.hidden, review.partial_answer, review.partial_points = "image", "B", 1.0
+            review.partial_at = studio.clock()
+        with studio.workspace.database.reading() as session:
+            assert solves_of(standing.current_reviews(session)) == ()
+        with studio.workspace.database.session() as session:
+            (review,) = session.exec(select(Review)).all()
+            review.full_answer, review.full_points, review.full_at = "B", 1.0, studio.clock()
+        with studio.workspace.database.reading() as session:
+            found = solves_of(standing.current_reviews(session))
+        assert [(one.hidden, one.right) for one in found] == [(None, 1), ("image", 1)]
 
 
 class TestBenchmark:

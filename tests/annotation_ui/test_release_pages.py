@@ -7,8 +7,9 @@ import pytest
 from sqlmodel import select
 from streamlit.testing.v1 import AppTest
 
-from annotation_ui import accounts, background, releasing
-from annotation_ui.releasing import NewRelease
+from annotation_ui import accounts, background
+from annotation_ui.releases import desk
+from annotation_ui.releases.desk import NewRelease
 from warehouse.lifecycle import Action
 from warehouse.people import Role
 from warehouse.release.build import Recipe
@@ -95,9 +96,9 @@ def test_what_somebody_did_meanwhile_is_told_and_no_dead_end(
     accepted("a", 1)
     entry, who = token(), sign_in("maintainer")[1]
     build = NewRelease("zoo", "1.0.0", Recipe())
-    first = releasing.build(studio.workspace, who, build, studio.clock)
+    first = desk.build(studio.workspace, who, build, studio.clock)
     app = visit("release", entry, id=first)
-    releasing.seal(studio.workspace, who, first, "zoo 1.0.0", (), studio.clock)
+    desk.seal(studio.workspace, who, first, "zoo 1.0.0", (), studio.clock)
     button(app, "Discard this draft").click().run()
     assert "sealed by now" in shown(app) and the_release(database).state == ReleaseState.SEALED
     app = visit("release", entry, id=first)
@@ -111,7 +112,7 @@ def test_what_somebody_did_meanwhile_is_told_and_no_dead_end(
 def test_others_look_and_are_offered_nothing_to_change(visit, token, accepted, studio, sign_in, people, database):
     accepted("a", 1, licence=None)
     who = sign_in("maintainer")[1]
-    built = releasing.build(studio.workspace, who, NewRelease("zoo", "1.0.0", Recipe()), studio.clock)
+    built = desk.build(studio.workspace, who, NewRelease("zoo", "1.0.0", Recipe()), studio.clock)
     app = visit("release", token(Role.ANNOTATOR), id=built)
     assert "1 finding blocks sealing" in shown(app)
     assert not {"Check what blocks it", "Discard this draft", "Seal for good"} & {one.label for one in app.button}
@@ -132,8 +133,8 @@ def test_a_token_is_asked_for_once_and_kept_nowhere(
     monkeypatch.delenv("HF_TOKEN", raising=False)
     accepted("a", 1)
     who = sign_in("maintainer")[1]
-    built = releasing.build(studio.workspace, who, NewRelease("zoo", "1.0.0", Recipe()), studio.clock)
-    releasing.seal(studio.workspace, who, built, "zoo 1.0.0", (), studio.clock)
+    built = desk.build(studio.workspace, who, NewRelease("zoo", "1.0.0", Recipe()), studio.clock)
+    desk.seal(studio.workspace, who, built, "zoo 1.0.0", (), studio.clock)
     app = visit("release", token(), id=built)
     field = next(one for one in app.text_input if one.label == "The hub's token")
     assert field.proto.type == field.proto.PASSWORD

@@ -14,10 +14,23 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from annotation_ui import publishing, releasing
 from annotation_ui.forms import new_form_key
 from annotation_ui.permissions import AccountInactive, NotAllowed
-from annotation_ui.publishing import (
+from annotation_ui.releases import desk, publishing
+from annotation_ui.releases.desk import (
+    Blocked,
+    LicenceUnclear,
+    NameUnusable,
+    NewRelease,
+    NotConfirmed,
+    NothingFits,
+    NotSealedYet,
+    ReleaseGone,
+    SealedMeanwhile,
+    VersionExists,
+    VersionUnusable,
+)
+from annotation_ui.releases.publishing import (
     FolderTaken,
     HubFailed,
     HubMissing,
@@ -30,19 +43,6 @@ from annotation_ui.publishing import (
     UnknownFormat,
     export_folder,
     export_place,
-)
-from annotation_ui.releasing import (
-    Blocked,
-    LicenceUnclear,
-    NameUnusable,
-    NewRelease,
-    NotConfirmed,
-    NothingFits,
-    NotSealedYet,
-    ReleaseGone,
-    SealedMeanwhile,
-    VersionExists,
-    VersionUnusable,
 )
 from annotation_ui.views.release_build import build_form, fit_words
 from annotation_ui.views.release_changes import changes_page, versions_before
@@ -112,7 +112,7 @@ def build(studio, maintainer):
     """Builds zoo in a version; gives the release's id."""
 
     def do(version="1.0.0", recipe=RECIPE, who=maintainer):
-        return releasing.build(studio.workspace, who, NewRelease("zoo", version, recipe), studio.clock)
+        return desk.build(studio.workspace, who, NewRelease("zoo", version, recipe), studio.clock)
 
     return do
 
@@ -120,7 +120,7 @@ def build(studio, maintainer):
 @pytest.fixture
 def seal(studio, maintainer):
     def do(release_id, typed="zoo 1.0.0", allowed=()):
-        releasing.seal(studio.workspace, maintainer, release_id, typed, allowed, studio.clock)
+        desk.seal(studio.workspace, maintainer, release_id, typed, allowed, studio.clock)
 
     return do
 
@@ -149,11 +149,11 @@ def test_a_release_from_the_draft_to_the_file_in_hand(studio, accepted, build, s
     with pytest.raises(SealedMeanwhile):
         seal(built)
     with pytest.raises(SealedMeanwhile), database.session() as session:
-        releasing.discard(session, maintainer, built)
+        desk.discard(session, maintainer, built)
     detail, past = stored(built, maintainer)
     assert "by Maintainer" in detail.row.made and len(detail.row.manifest) == 64
 
-    releasing.verify(studio.workspace, maintainer, built)
+    desk.verify(studio.workspace, maintainer, built)
     publishing.export(studio.workspace, maintainer, built, "jsonl")
     publishing.export(studio.workspace, maintainer, built, "jsonl")  # the same again is there already
     publishing.verify_export(studio.workspace, maintainer, built, "jsonl")
@@ -180,9 +180,9 @@ def test_only_maintainers_write(studio, accepted, build, seal, principal_of, dat
     with pytest.raises(NotAllowed):
         build("2.0.0", who=who)
     for work in (
-        lambda: releasing.check(workspace, who, built, ()),
-        lambda: releasing.seal(workspace, who, built, "zoo 1.0.0"),
-        lambda: releasing.verify(workspace, who, built),
+        lambda: desk.check(workspace, who, built, ()),
+        lambda: desk.seal(workspace, who, built, "zoo 1.0.0"),
+        lambda: desk.verify(workspace, who, built),
         lambda: publishing.export(workspace, who, built, "jsonl"),
         lambda: publishing.verify_export(workspace, who, built, "jsonl"),
         lambda: publishing.remove_export(workspace, who, built, "jsonl"),
@@ -192,7 +192,7 @@ def test_only_maintainers_write(studio, accepted, build, seal, principal_of, dat
         with pytest.raises(NotAllowed):
             work()
     with pytest.raises(NotAllowed), database.session() as session:
-        releasing.discard(session, who, built)
+        desk.discard(session, who, built)
     with pytest.raises(NotAllowed), database.reading() as session:
         build_form(session, who, EN)
 
@@ -211,12 +211,12 @@ def test_whoever_loses_the_role_while_media_are_read_does_not_seal(
 
     monkeypatch.setattr(seal_module, "media_findings", slow)
     with pytest.raises(NotAllowed):
-        releasing.seal(studio.workspace, maintainer, built, "zoo 1.0.0")
+        desk.seal(studio.workspace, maintainer, built, "zoo 1.0.0")
     with database.session() as session:
         assert session.get_one(Release, built).state == ReleaseState.BUILT
         get_user(session, "maintainer").active = False
     with pytest.raises(AccountInactive):
-        releasing.check(studio.workspace, maintainer, built, ())
+        desk.check(studio.workspace, maintainer, built, ())
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_what_cannot_be_built_is_told(studio, accepted, build, maintainer, name,
     accepted("a")
     build()
     with pytest.raises(told):
-        releasing.build(studio.workspace, maintainer, NewRelease(name, version, Recipe(licence=licence)))
+        desk.build(studio.workspace, maintainer, NewRelease(name, version, Recipe(licence=licence)))
 
 
 def test_the_count_beforehand_is_what_is_built(studio, accepted, seeder, build, maintainer, database):
@@ -261,7 +261,7 @@ def test_the_count_beforehand_is_what_is_built(studio, accepted, seeder, build, 
         built = build(recipe=Recipe(query))
         with database.session() as session:
             assert release_detail(session, maintainer, built, EN).row.questions.startswith(f"{found.chosen} ")
-            releasing.discard(session, maintainer, built)
+            desk.discard(session, maintainer, built)
     words = fit_words(fitting(form.shapes, Query(languages=["zh"])), EN)
     assert words.text == "1 question fits." and words.others == ["2: another language", "1: not accepted (Draft)"]
 
@@ -287,7 +287,7 @@ def test_what_blocks_is_stored_with_its_place_and_mended(studio, accepted, build
             select(MaterialSource).where(MaterialSource.material_id == page.rows[1].material_id)
         ).one()
         source.licence = "CC0-1.0"
-    found = releasing.check(studio.workspace, maintainer, built, ["https://x.test/own"])
+    found = desk.check(studio.workspace, maintainer, built, ["https://x.test/own"])
     assert found == []
     seal(built, allowed=stored(built, maintainer)[1].check.allowed)
     facts = dict(stored(built, maintainer)[0].facts)
@@ -314,17 +314,17 @@ def test_a_draft_that_was_built_again_is_not_the_one_that_was_looked_at(studio, 
     accepted("a")
     seen = build()
     with database.session() as session:
-        releasing.discard(session, maintainer, seen)
+        desk.discard(session, maintainer, seen)
     again = build()
     for work in (
-        lambda: releasing.seal(studio.workspace, maintainer, seen, "zoo 1.0.0"),
-        lambda: releasing.check(studio.workspace, maintainer, seen, ()),
+        lambda: desk.seal(studio.workspace, maintainer, seen, "zoo 1.0.0"),
+        lambda: desk.check(studio.workspace, maintainer, seen, ()),
         lambda: publishing.export(studio.workspace, maintainer, seen, "jsonl"),
     ):
         with pytest.raises(ReleaseGone):
             work()
     with pytest.raises(ReleaseGone), database.session() as session:
-        releasing.discard(session, maintainer, seen)
+        desk.discard(session, maintainer, seen)
     with pytest.raises(NotSealedYet):
         publishing.export(studio.workspace, maintainer, again, "jsonl")
 
@@ -339,7 +339,7 @@ def test_two_who_seal_at_once(studio, accepted, build, maintainer, add_person, s
     def work(who):
         together.wait()
         try:
-            releasing.seal(studio.workspace, who, built, "zoo 1.0.0")
+            desk.seal(studio.workspace, who, built, "zoo 1.0.0")
             told.append("sealed")
         except SealedMeanwhile:
             told.append("meanwhile")
@@ -430,7 +430,7 @@ def test_what_changed_and_why(studio, accepted, seeder, build, seal, maintainer,
         ("removed", "b", "it stands at “Retired” now"),
         ("removed", "c", "somebody withdrew what it shows"),
     ]
-    assert found.counts == {"added": 1, "changed": 0, "removed": 2} and only.total == 2
+    assert found.counts == {"added": 1, "changed": 0, "removed": 2} and len(only.rows) == 2
     assert table.columns == ["Image + Audio"] and [counts for _, _, counts in table.rows] == [[3]]
     assert [row.title for row in listed.rows] == ["zoo 1.1.0"] and listed.project_size == 2
 
@@ -494,7 +494,7 @@ def test_a_push_and_what_may_go_wrong(studio, accepted, build, seal, stored, mai
 
 KILLED = """
 import os, signal, sys
-from annotation_ui import publishing, releasing
+from annotation_ui.releases import desk, publishing
 from annotation_ui.permissions import as_principal
 from annotation_ui.studio import open_studio
 from core.progress import watched
@@ -510,7 +510,7 @@ with open_studio(Path(sys.argv[1])) as studio:
         who = as_principal(get_user(session, "maintainer"))
     with watched(watch):
         if sys.argv[2] == "seal":
-            releasing.seal(studio.workspace, who, sys.argv[3], "zoo 1.0.0")
+            desk.seal(studio.workspace, who, sys.argv[3], "zoo 1.0.0")
         else:
             publishing.export(studio.workspace, who, sys.argv[3], sys.argv[2])
 """

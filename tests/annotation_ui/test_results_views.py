@@ -6,16 +6,17 @@ from urllib.parse import parse_qs
 import numpy as np
 import pytest
 
+from annotation_ui.lately import Lately
 from annotation_ui.media_links import MediaLinks
 from annotation_ui.permissions import NotAllowed
-from annotation_ui.results import kept as kept_module
-from annotation_ui.results.behind import Chosen, chosen_places
 from annotation_ui.results.kept import KeptResults, make_results
+from annotation_ui.results.responses import Chosen, chosen_places
 from annotation_ui.results.scopes import basis, hidden_revisions, scopes
 from annotation_ui.views import law as law_view
 from annotation_ui.views import responses as responses_view
 from annotation_ui.views import results as view
 from annotation_ui.views import results_words
+from annotation_ui.views.preview import prompt_blocks
 from annotation_ui.words import words_in
 from core.question import AnswerKey, Step
 from evaluation.law.fit import fit_law
@@ -187,12 +188,13 @@ def test_every_word_of_every_table_is_known_in_both_languages(results_of, benchm
 def test_one_response_in_full_with_its_neighbours(results_of, benchmark, who, studio, clock):
     found, facts = results_of(who), studio.workspace.facts
     chosen = Chosen({"model": ("able",), "condition": ("full",), "kind": ("choice",)})
-    media = MediaLinks(studio.key, clock)
+    links = MediaLinks(studio.key, clock)
+
+    def blocks(question):
+        return prompt_blocks(question, links, who.user_id, studio.workspace.blobs, EN)
 
     def detail(key, hidden=frozenset()):
-        return responses_view.response_detail(
-            found, facts, key, chosen, lambda _: set(hidden), LINKS, media, who.user_id, studio.workspace.blobs, EN
-        )
+        return responses_view.response_detail(found, facts, key, chosen, lambda _: set(hidden), LINKS, blocks, EN)
 
     one = detail("able/q01/full")
     assert one.place == "2 of 11" and "able%2Fq00%2Ffull" in one.previous and "able%2Fq02%2Ffull" in one.next
@@ -248,7 +250,7 @@ def test_numbers_are_made_anew_when_what_they_rest_on_changes(benchmark, who, st
 
 
 def test_only_the_last_results_are_kept():
-    lately = kept_module.Lately(most=2)
+    lately = Lately(most=2)
     for key in "ab":
         lately.put(key, key)
     assert lately.get("a") == "a"

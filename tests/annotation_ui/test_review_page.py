@@ -185,6 +185,9 @@ class TestVerdict:
         ask("den")
         press(decided(answered(at_work, "C", "B"), "pass"), "Hand in and take the next")
         assert "<b>den</b>" in shown(at_work)
+        press(decided(answered(at_work, "C", "B"), "pass"), "Hand in and take the next")
+        assert "Your verdict on den is stored" in shown(at_work), "nobody else took the last one"
+        assert "Somebody else" not in shown(at_work)
 
     def test_a_return_needs_a_reason_and_carries_comments_and_a_text(self, at_work, stored):
         decided(answered(at_work, "C", "B"), "return")

@@ -10,58 +10,21 @@ from warehouse.tables import DraftVersion, Item, ItemDraft, ItemState
 from warehouse.workspace import open_workspace
 
 pytestmark = pytest.mark.browser
-PASSWORD = "correct horse battery"
-SLOW_MS = 60_000
-expect.set_options(timeout=SLOW_MS)
 ATTACK = "</textarea><img src=x onerror=alert(1)><script>alert(2)</script>\"'`${7*7} <image_9> [x](javascript:alert(3))"
 PROMPT = "Look at  and listen. How many of the coloured shapes are struck before the sound ends?"
 
 
 @pytest.fixture
-def open_tab(chromium, studio):
-    """Opens a browser of its own for the one author there is; crashes of its pages are noted."""
-    contexts = []
-
-    def tab():
-        context = chromium.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
-        contexts.append(context)
-        context.set_default_timeout(SLOW_MS)
-        page = context.new_page()
-        page.crashes = []
-        page.on("pageerror", lambda error: page.crashes.append(str(error)))
-        page.on("dialog", lambda dialog: (page.crashes.append(dialog.message), dialog.dismiss()))
-        if len(contexts) == 1:
-            page.goto(studio.first_link())
-            page.fill("[name=name]", "mei")
-            page.fill("[name=display_name]", "Mei <b>梅</b>")
-            page.fill("[name=repeated]", PASSWORD)
-        else:
-            page.goto(f"{studio.address}/auth/sign-in")
-            page.fill("[name=name]", "mei")
-        page.fill("[name=password]", PASSWORD)
-        page.click("button[type=submit]")
-        expect(page.get_by_role("heading", name=re.compile("Hello"))).to_be_visible()
-        return page
-
-    yield tab
-    for context in contexts:
-        context.close()
-
-
-@pytest.fixture
-def page(open_tab):
-    return open_tab()
-
-
-def settle(page):
-    expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
+def page(tabs, studio):
+    """The one author there is."""
+    return tabs.by_link(studio.first_link(), "mei", "Mei <b>梅</b>")
 
 
 def new_question(page, studio):
     page.goto(f"{studio.address}/author")
     page.get_by_role("button", name="New question").click()
     expect(page.locator(".qe")).to_be_visible()
-    settle(page)
+    page.settle()
 
 
 def field(page, name):
@@ -79,12 +42,12 @@ def choose_type(page, typed):
 
 def use(page, title):
     """Take a material from the library beside the editor."""
-    settle(page)
+    page.settle()
     page.get_by_label("Search", exact=True).fill(title)
     page.get_by_label("Search", exact=True).press("Enter")
     expect(page.locator("[class*=st-key-use-]")).to_have_count(1)
     expect(page.locator("[class*=st-key-use-]")).to_contain_text(title)
-    settle(page)
+    page.settle()
     page.locator("[class*=st-key-use-]").get_by_role("button", name="Use").click()
 
 
@@ -213,13 +176,12 @@ def test_an_input_method_keeps_its_enter(page, studio):
     assert page.crashes == []
 
 
-def test_two_editors_see_both_versions_and_lose_neither(open_tab, studio):
-    first = open_tab()
+def test_two_editors_see_both_versions_and_lose_neither(page, tabs, studio):
+    first = page
     new_question(first, studio)
-    second = open_tab()
-    second.goto(first.url)
+    second = tabs.sign_in(first.url, "mei")
     expect(second.locator(".qe")).to_be_visible()
-    settle(second)
+    second.settle()
     field(first, "prompt").fill("The first one's words")
     field(first, "choices.0").fill("first")
     expect_saved(first)

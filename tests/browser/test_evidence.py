@@ -6,8 +6,6 @@ import pytest
 from playwright.sync_api import expect
 from sqlmodel import select
 
-from annotation_ui.accounts import create_user
-from annotation_ui.auth import Auth
 from annotation_ui.components.question_editor import _text
 from annotation_ui.drafting.content import DraftContent
 from annotation_ui.drafting.drafts import Save, open_draft, save_draft
@@ -22,22 +20,15 @@ from warehouse.people import Role, get_user
 from warehouse.tables import ItemDraft, MaterialSource
 
 pytestmark = pytest.mark.browser
-PASSWORD = "correct horse battery"
-SLOW_MS = 60_000
-expect.set_options(timeout=SLOW_MS)
 ATTACK = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 MEDIA = {"image_1": "photos/street-09.png", "audio_1": "sounds/bell-08.wav", "video_1": "films/walk-03.mp4"}
 
 
 @pytest.fixture
-def desk(studio):
+def desk(studio, enrol):
     """An author, a reviewer, and the author's draft with a picture (320 × 210), a sound (2 s) and a film (1 s)."""
     with open_studio(studio.project) as opened:
-        auth = Auth(opened.workspace.database, opened.key)
-        with opened.workspace.database.session() as session:
-            for name, role in (("hal", Role.ANNOTATOR), ("rita", Role.REVIEWER)):
-                secret = auth.hash_password(name, PASSWORD)
-                create_user(session, name, [role], display_name=name.title(), password_hash=secret)
+        enrol(opened, hal=Role.ANNOTATOR, rita=Role.REVIEWER)
         yield Desk(opened.workspace.database)
 
 
@@ -80,33 +71,9 @@ class Desk:
 
 
 @pytest.fixture
-def open_tab(chromium, studio, desk):
-    """Opens a page for somebody in a browser of their own."""
-    contexts = []
-
-    def tab(name, path):
-        context = chromium.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
-        contexts.append(context)
-        context.set_default_timeout(SLOW_MS)
-        page = context.new_page()
-        page.crashes = []
-        page.on("pageerror", lambda error: page.crashes.append(str(error)))
-        page.on("dialog", lambda dialog: (page.crashes.append(dialog.message), dialog.dismiss()))
-        page.goto(f"{studio.address}/{path}")
-        page.fill("[name=name]", name)
-        page.fill("[name=password]", PASSWORD)
-        page.click("button[type=submit]")
-        return page
-
-    yield tab
-    for context in contexts:
-        context.close()
-
-
-@pytest.fixture
-def page(open_tab, desk, studio):
-    page = open_tab("hal", "author")
-    settle(page)
+def page(tabs, desk, studio):
+    page = tabs.sign_in(f"{studio.address}/author", "hal")
+    page.settle()
     open_draft_page(page, studio, desk)
     return page
 
@@ -114,11 +81,7 @@ def page(open_tab, desk, studio):
 def open_draft_page(page, studio, desk):
     page.goto(f"{studio.address}/author?draft={desk.draft}")
     expect(page.locator(".ev-medium")).to_have_count(3)
-    settle(page)
-
-
-def settle(page):
-    expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
+    page.settle()
 
 
 def panel(page, place):
@@ -250,7 +213,7 @@ def test_a_box_and_words_outlive_a_reload_and_are_dropped_with_their_material(pa
     keyboard.send("Input.insertText", {"text": "钟"})
     expect(note).to_have_value(f"{ATTACK}钟")
     expect_saved(page)
-    settle(page)
+    page.settle()
     expect(note).to_be_focused()
     expect(page.locator(".qe-asking")).to_be_hidden()
     wanted = {
@@ -263,12 +226,12 @@ def test_a_box_and_words_outlive_a_reload_and_are_dropped_with_their_material(pa
     assert shown_box(page, "image_1") == [0, 168, 158, 42]
 
     # Another material comes in the place of the picture
-    settle(page)
+    page.settle()
     page.get_by_role("button", name="Swap image_1").click()
     page.get_by_label("Search", exact=True).fill("street-10.png")
     page.get_by_label("Search", exact=True).press("Enter")
     expect(page.locator("[class*=st-key-use-]")).to_have_count(1)
-    settle(page)
+    page.settle()
     page.locator("[class*=st-key-use-]").get_by_role("button", name="Use").click()
     expect(panel(page, "image_1").get_by_role("status")).to_contain_text("<image_1> is another material now.")
     expect(page.locator(".qe-swap")).to_contain_text("<image_1> is another material now.")
@@ -279,21 +242,21 @@ def test_a_box_and_words_outlive_a_reload_and_are_dropped_with_their_material(pa
     assert page.crashes == []
 
 
-def test_a_reviewer_sees_what_is_marked_with_the_answer(page, desk, open_tab):
+def test_a_reviewer_sees_what_is_marked_with_the_answer(page, desk, studio, tabs):
     drag(page, panel(page, "image_1").locator(".ev-stage"), (0.25, 0.5), (0.75, 0.75))
     panel(page, "audio_1").get_by_label("From (s)").fill("0.5")
     panel(page, "audio_1").get_by_label("To (s)").fill("1.5")
     panel(page, "audio_1").get_by_label("What audio_1 contributes").fill(ATTACK)
     expect_saved(page)
     desk.hand_in()
-    rita = open_tab("rita", "review")
+    rita = tabs.sign_in(f"{studio.address}/review", "rita")
     rita.get_by_role("button", name="Take the next one").click()
     for now in ("With everything", "Your verdict"):
-        settle(rita)
+        rita.settle()
         assert rita.locator(".ip-box, .ip-span").count() == 0
         rita.get_by_role("button", name="I cannot tell from this").click()
         expect(rita.locator(".ip-choice.on")).to_have_count(1)
-        settle(rita)
+        rita.settle()
         rita.get_by_role("button", name="Hand in the answer").click()
         expect(rita.locator(".ip-stages li.now")).to_have_text(now)
     expect(rita.get_by_text("from 0.5 s to 1.5 s")).to_contain_text(ATTACK)

@@ -4,34 +4,28 @@ import pytest
 from playwright.sync_api import expect
 from sqlmodel import select
 
-from annotation_ui.accounts import create_user, set_profile
-from annotation_ui.auth import Auth
+from annotation_ui.accounts import set_profile
 from annotation_ui.profiles import PersonKind, Profile
 from annotation_ui.studio import open_studio
 from core.question import AnswerKey, Step
 from evaluation.exam.holding import NewExam, create_exam, invite, open_exam
 from warehouse.items import Draft, create_item, current_revision, get_item
 from warehouse.lifecycle import Action, Advance, advance
-from warehouse.people import Role
+from warehouse.people import Role, get_user
 from warehouse.tables import ExamPlace, PlaceState
 
 pytestmark = pytest.mark.browser
-PASSWORD = "correct horse battery"
-SLOW_MS = 20_000
-expect.set_options(timeout=SLOW_MS)
 CONDITIONS = ("full", "without_audio", "text_only")
 
 
 @pytest.fixture
-def desk(studio):
+def desk(studio, enrol):
     """The project behind the studio: an open exam of three questions, one of them in steps, and two people."""
     with open_studio(studio.project) as opened:
-        auth, database = Auth(opened.workspace.database, opened.key), opened.workspace.database
+        database = opened.workspace.database
+        enrol(opened, mara=Role.MAINTAINER, pia=Role.PARTICIPANT)
         with database.session() as session:
-            for name, role in (("mara", Role.MAINTAINER), ("pia", Role.PARTICIPANT)):
-                secret = auth.hash_password(name, PASSWORD)
-                user = create_user(session, name, [role], display_name=name.title(), password_hash=secret)
-            set_profile(session, user, Profile(PersonKind.EXPERT, ("en",), ()))
+            set_profile(session, get_user(session, "pia"), Profile(PersonKind.EXPERT, ("en",), ()))
             question = current_revision(session, get_item(session, "bells-001")).as_question()
             key = AnswerKey(accepted=("three",))
             steps = (Step(ask="How many?", points=4, answer=key), Step(ask="And now?", points=6, answer=key))
@@ -58,27 +52,10 @@ class Desk:
             return session.exec(select(ExamPlace).order_by(ExamPlace.position)).all()
 
 
-def enter(chromium, studio, name, path):
-    context = chromium.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
-    context.set_default_timeout(SLOW_MS)
-    page = context.new_page()
-    page.crashes = []
-    page.on("pageerror", lambda error: page.crashes.append(str(error)))
-    page.goto(f"{studio.address}/{path}")
-    page.fill("[name=name]", name)
-    page.fill("[name=password]", PASSWORD)
-    page.click("button[type=submit]")
-    return page
-
-
-def settle(page):
-    expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
-
-
 def at(page, number):
     expect(page.locator(".ip-sitting b")).to_have_text(f"Question {number} of 3")
     expect(page.locator(".as")).to_be_visible()
-    settle(page)
+    page.settle()
 
 
 def fill(page, mark):
@@ -101,8 +78,8 @@ def filled(page):
     return fields.all_inner_texts(), fields.evaluate_all("all => all.map((one) => one.value)")
 
 
-def test_an_exam_from_the_first_question_to_the_comparison(chromium, studio, desk, request):
-    page = enter(chromium, studio, "pia", "exam")
+def test_an_exam_from_the_first_question_to_the_comparison(tabs, studio, desk, request):
+    page = tabs.sign_in(f"{studio.address}/exam", "pia")
     page.get_by_role("button", name="Begin").click()
     at(page, 1)
     before = fill(page, "one")
@@ -138,7 +115,7 @@ def test_an_exam_from_the_first_question_to_the_comparison(chromium, studio, des
     assert [one.state for one in places] == [PlaceState.ANSWERED, PlaceState.ANSWERED, PlaceState.ABSTAINED]
     assert [one.confidence for one in places] == [75, 75, None] and all(one.spans for one in places)
 
-    page = enter(chromium, again, "mara", f"held_exam?id={desk.exam_id}")
+    page = tabs.sign_in(f"{again.address}/held_exam?id={desk.exam_id}", "mara")
     expect(page.get_by_text("3 of 3")).to_be_visible()
     expect(page.get_by_text("What came out")).to_have_count(0)
     page.get_by_role("button", name="Close the exam").click()

@@ -6,29 +6,10 @@ import pytest
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
-PASSWORD = "correct horse battery"
-SLOW_MS = 60_000
-expect.set_options(timeout=SLOW_MS)
 
 
-@pytest.fixture
-def page(chromium, studio):
-    """A tab that is signed in by the setup link."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
-    context.set_default_timeout(SLOW_MS)
-    tab = context.new_page()
-    tab.goto(studio.first_link())
-    tab.fill("[name=name]", "ada")
-    tab.fill("[name=display_name]", "Ada")
-    tab.fill("[name=password]", PASSWORD)
-    tab.fill("[name=repeated]", PASSWORD)
-    tab.click("button[type=submit]")
-    expect(tab.get_by_role("heading", name="Hello, Ada")).to_be_visible()
-    yield tab
-    context.close()
-
-
-def test_words_are_found_heard_and_tagged(page, studio):
+def test_words_are_found_heard_and_tagged(tabs, studio):
+    page = tabs.by_link(studio.first_link(), "ada", "Ada")
     page.goto(f"{studio.address.rstrip('/')}/materials")
     words = page.get_by_label("Search", exact=True)
     words.fill("停了")

@@ -7,9 +7,6 @@ import pytest
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
-PASSWORD = "correct horse battery"
-SLOW_MS = 60_000
-expect.set_options(timeout=SLOW_MS)
 
 
 def _provider_module():
@@ -20,46 +17,16 @@ def _provider_module():
     return module
 
 
-@pytest.fixture
-def visitor(chromium):
-    """Makes browsers that share nothing; each a tab."""
-    contexts = []
-
-    def enter(**more):
-        context = chromium.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB", **more)
-        context.set_default_timeout(SLOW_MS)
-        contexts.append(context)
-        return context.new_page()
-
-    yield enter
-    for context in contexts:
-        context.close()
-
-
-def set_password(tab, address, name=None):
-    tab.goto(address)
-    if name is not None:
-        tab.fill("[name=name]", name)
-    tab.fill("[name=password]", PASSWORD)
-    tab.fill("[name=repeated]", PASSWORD)
-    tab.click("button[type=submit]")
-    expect(tab.get_by_role("heading", name="Hello,")).to_be_visible()
-
-
-def settle(tab):
-    expect(tab.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
-
-
 def go(tab, title):
     tab.get_by_test_id("stSidebarNavLink").filter(has_text=title).click()
     expect(tab.get_by_role("heading", name=title, exact=True)).to_be_visible()
-    settle(tab)
+    tab.settle()
 
 
 def open_person(tab, name):
     tab.locator("[class*=st-key-row-]").filter(has_text=name).get_by_role("button", name="Open").click()
     expect(tab.get_by_role("heading", name="What happened to this account")).to_be_visible()
-    settle(tab)
+    tab.settle()
 
 
 def sockets(tab):
@@ -69,9 +36,9 @@ def sockets(tab):
     return found
 
 
-def test_somebody_is_added_enters_by_their_link_and_is_out_at_once(studio, visitor):
-    ada, mei = visitor(), visitor()
-    set_password(ada, studio.first_link(), "ada")
+def test_somebody_is_added_enters_by_their_link_and_is_out_at_once(studio, tabs):
+    ada, mei = tabs(), tabs()
+    tabs.follow(ada, studio.first_link(), "ada")
     go(ada, "People")
     ada.get_by_text("Add somebody", exact=True).click()
     ada.get_by_label("Name to sign in with").fill("mei")
@@ -80,7 +47,7 @@ def test_somebody_is_added_enters_by_their_link_and_is_out_at_once(studio, visit
     expect(link).to_contain_text(f"{studio.address}/auth/link/")
     expect(link.get_by_role("button", name="Copy to clipboard")).to_be_visible()
     opened = sockets(mei)
-    set_password(mei, link.inner_text().strip())
+    tabs.follow(mei, link.inner_text().strip())
 
     go(mei, "Materials")
     expect(mei.get_by_test_id("stSidebarNavLink").filter(has_text="People")).to_have_count(0)
@@ -97,21 +64,17 @@ def test_somebody_is_added_enters_by_their_link_and_is_out_at_once(studio, visit
     mei.reload()
     expect(mei.locator("[name=password]")).to_be_visible()
     mei.fill("[name=name]", "mei")
-    mei.fill("[name=password]", PASSWORD)
+    mei.fill("[name=password]", tabs.password)
     mei.click("button[type=submit]")
     expect(mei.get_by_role("alert")).to_contain_text("not active")
 
 
-def test_a_new_password_ends_the_sockets_of_other_browsers(studio, visitor):
-    here, there = visitor(), visitor()
-    set_password(here, studio.first_link(), "ada")
-    there.goto(studio.address)
-    there.fill("[name=name]", "ada")
-    there.fill("[name=password]", PASSWORD)
-    there.click("button[type=submit]")
+def test_a_new_password_ends_the_sockets_of_other_browsers(studio, tabs):
+    here = tabs.by_link(studio.first_link(), "ada")
+    there = tabs.sign_in(studio.address, "ada")
     expect(there.get_by_role("heading", name="Hello,")).to_be_visible()
     here.get_by_role("link", name="My account").click()
-    here.get_by_label("Old password").fill(PASSWORD)
+    here.get_by_label("Old password").fill(tabs.password)
     here.get_by_label("New password, at least 10 characters").fill("another long password")
     here.get_by_label("The same password again").fill("another long password")
     here.get_by_role("button", name="Change the password").click()
@@ -133,10 +96,10 @@ def served(running_studio, port):
         yield running_studio("--port", str(port), settings=lines), provider
 
 
-def test_a_stranger_asks_is_let_in_and_enters_by_the_service(served, visitor):
+def test_a_stranger_asks_is_let_in_and_enters_by_the_service(served, tabs):
     studio, provider = served
-    ada, mei = visitor(), visitor()
-    set_password(ada, studio.first_link(), "ada")
+    ada, mei = tabs(), tabs()
+    tabs.follow(ada, studio.first_link(), "ada")
     mei.goto(f"{studio.address}/items")
     mei.get_by_role("link", name="Sign in with Uni").click()
     expect(mei.get_by_role("alert")).to_contain_text("with the maintainers")
@@ -154,7 +117,7 @@ def test_a_stranger_asks_is_let_in_and_enters_by_the_service(served, visitor):
     ada.get_by_role("link", name="My account").click()
     ada.get_by_role("button", name="Link my account at Uni").click()
     expect(ada.get_by_text("Your account at Uni opens this one.")).to_be_visible()
-    other = visitor()
+    other = tabs()
     other.goto(studio.address)
     other.get_by_role("link", name="Sign in with Uni").click()
     expect(other.get_by_role("heading", name="Hello, ada")).to_be_visible()

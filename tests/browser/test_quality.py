@@ -4,19 +4,10 @@ import pytest
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
-PASSWORD = "correct horse battery"
-SLOW_MS = 60_000
 
 
-def test_from_a_reason_to_an_item_and_back(chromium, studio):
-    context = chromium.new_context(viewport={"width": 1024, "height": 800}, locale="en-GB")
-    context.set_default_timeout(SLOW_MS)
-    expect.set_options(timeout=SLOW_MS)
-    page = context.new_page()
-    page.goto(studio.first_link())
-    for name, text in (("name", "ada"), ("password", PASSWORD), ("repeated", PASSWORD)):
-        page.fill(f"[name={name}]", text)
-    page.click("button[type=submit]")
+def test_from_a_reason_to_an_item_and_back(tabs, studio):
+    page = tabs.by_link(studio.first_link(), "ada", width=1024, height=800)
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Quality control").click()
     expect(page.get_by_role("heading", name="The three rounds")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
@@ -33,4 +24,3 @@ def test_from_a_reason_to_an_item_and_back(chromium, studio):
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save as CSV").click()
     assert "bells-007" in saved.value.path().read_text("utf-8-sig")
-    context.close()

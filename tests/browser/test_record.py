@@ -16,9 +16,6 @@ from annotation_ui.studio import open_studio
 from warehouse.tables import Material, Recording
 
 pytestmark = pytest.mark.browser
-PASSWORD = "correct horse battery"
-SLOW_MS = 60_000
-expect.set_options(timeout=SLOW_MS)
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 ATTACK = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 SCRIPTS = [
@@ -64,26 +61,9 @@ def desk(monkeypatch, request, tmp_path, seed):
     return studio
 
 
-def enter(browser, studio):
-    """A tab that is signed in by the setup link; what goes wrong in it is noted in `crashes`."""
-    context = browser.new_context(viewport={"width": 1280, "height": 1000}, locale="en-GB")
-    context.set_default_timeout(SLOW_MS)
-    tab = context.new_page()
-    tab.crashes, tab.strangers = [], []
-    tab.on("pageerror", lambda error: tab.crashes.append(str(error)))
-    tab.on("dialog", lambda dialog: (tab.crashes.append(dialog.message), dialog.dismiss()))
-    tab.on(
-        "request",
-        lambda request: request.url.startswith((studio.address, "data:", "blob:")) or tab.strangers.append(request.url),
-    )
-    tab.goto(studio.first_link())
-    tab.fill("[name=name]", "ada")
-    tab.fill("[name=display_name]", "Ada Lind")
-    tab.fill("[name=password]", PASSWORD)
-    tab.fill("[name=repeated]", PASSWORD)
-    tab.click("button[type=submit]")
-    expect(tab.get_by_role("heading", name="Hello, Ada Lind")).to_be_visible()
-    return tab
+def enter(tabs, browser, studio):
+    """A tab that is signed in by the setup link."""
+    return tabs.by_link(studio.first_link(), "ada", "Ada Lind", browser, height=1000)
 
 
 def agree(tab, studio):
@@ -99,14 +79,10 @@ def agree(tab, studio):
 
 
 def choose(tab, name):
-    settle(tab)
+    tab.settle()
     tab.locator("[class*=st-key-row-]").filter(has_text=name).first.get_by_role("button").click()
     expect(tab.locator(".ip-script")).to_be_visible()
-    settle(tab)
-
-
-def settle(tab):
-    expect(tab.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
+    tab.settle()
 
 
 def begin(tab, key, until):
@@ -130,8 +106,8 @@ def stored(studio):
         return found, {one.sha256: opened.workspace.originals.get(one.sha256) for one in found}
 
 
-def test_from_the_microphone_to_the_library(listening, desk):
-    tab = enter(listening, desk)
+def test_from_the_microphone_to_the_library(listening, tabs, desk):
+    tab = enter(tabs, listening, desk)
     agree(tab, desk)
     choose(tab, "ferry")
     tab.get_by_role("button", name="Test the microphone").click()
@@ -173,8 +149,8 @@ def test_from_the_microphone_to_the_library(listening, desk):
     assert tab.crashes == [] and tab.strangers == []
 
 
-def test_what_was_told_as_saved_outlives_a_kill_and_what_was_not_is_not_told(listening, desk):
-    tab = enter(listening, desk)
+def test_what_was_told_as_saved_outlives_a_kill_and_what_was_not_is_not_told(listening, tabs, desk):
+    tab = enter(tabs, listening, desk)
     agree(tab, desk)
     choose(tab, ATTACK)
     expect(tab.locator(".ip-script")).to_have_text(SCRIPTS[2][1])
@@ -200,8 +176,8 @@ def test_what_was_told_as_saved_outlives_a_kill_and_what_was_not_is_not_told(lis
     assert tab.crashes == [] and tab.locator("img[src=x]").count() == 0
 
 
-def test_a_chinese_script_in_chinese(listening, desk):
-    tab = enter(listening, desk)
+def test_a_chinese_script_in_chinese(listening, tabs, desk):
+    tab = enter(tabs, listening, desk)
     agree(tab, desk)
     tab.get_by_test_id("stSidebar").get_by_text("中文", exact=True).click()
     expect(tab.get_by_text("3 条台词待朗读")).to_be_visible()
@@ -222,9 +198,9 @@ def test_a_chinese_script_in_chinese(listening, desk):
     assert {one.sha256 for one in stored(desk)[0]} == {told, left}
 
 
-def test_a_refused_microphone_says_what_to_do(launch, desk):
+def test_a_refused_microphone_says_what_to_do(launch, tabs, desk):
     browser = launch("--deny-permission-prompts")
-    tab = enter(browser, desk)
+    tab = enter(tabs, browser, desk)
     agree(tab, desk)
     choose(tab, "ferry")
     tab.get_by_role("button", name="Record", exact=True).click()

@@ -11,32 +11,13 @@ from warehouse.tables import Item, Material, MaterialState, ReleaseState, Revisi
 from warehouse.workspace import open_workspace
 
 pytestmark = pytest.mark.browser
-SLOW_MS = 60_000
-expect.set_options(timeout=SLOW_MS)
 
 
-def settle(tab):
-    expect(tab.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
-
-
-@pytest.fixture
-def tab(chromium):
-    context = chromium.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
-    context.set_default_timeout(SLOW_MS)
-    yield context.new_page()
-    context.close()
-
-
-def test_a_release_from_the_form_to_the_file(running_studio, port, tab):
+def test_a_release_from_the_form_to_the_file(running_studio, port, tabs):
     # Processes of its own would outlive the studio that the fixture kills, and hold what it says open.
     studio = running_studio("--port", str(port), settings='executor = "threads"')
     with open_workspace(studio.project) as workspace:
-        tab.goto(studio.first_link())
-        tab.fill("[name=name]", "ada")
-        for field in ("password", "repeated"):
-            tab.fill(f"[name={field}]", "correct horse battery")
-        tab.click("button[type=submit]")
-        expect(tab.get_by_role("heading", name="Hello,")).to_be_visible()
+        tab = tabs.by_link(studio.first_link(), "ada")
         tab.get_by_test_id("stSidebarNavLink").filter(has_text="Releases").click()
         tab.get_by_text("Build a release", exact=True).click()
         expect(tab.get_by_text("4 questions fit.")).to_be_visible()
@@ -58,11 +39,11 @@ def test_a_release_from_the_form_to_the_file(running_studio, port, tab):
         tab.goto(release)
         tab.get_by_role("button", name="Check what blocks it").click()
         expect(tab.get_by_text("Nothing blocks it")).to_be_visible()
-        settle(tab)
+        tab.settle()
         tab.get_by_label("To confirm").fill("zoo 1.1.0")
         tab.get_by_role("button", name="Seal for good").click()
         expect(tab.get_by_text("exactly as it stands")).to_be_visible()
-        settle(tab)
+        tab.settle()
         tab.get_by_label("To confirm").fill("zoo 1.0.0")
         tab.get_by_role("button", name="Seal for good").click()
         expect(tab.get_by_text("sealed by now")).to_be_visible()
@@ -70,7 +51,7 @@ def test_a_release_from_the_form_to_the_file(running_studio, port, tab):
             (sealed,) = all_releases(session, "zoo")
         assert sealed.state == ReleaseState.SEALED
         expect(tab.get_by_text(sealed.manifest_sha256)).to_be_visible()
-        settle(tab)
+        tab.settle()
         tab.locator(".st-key-make-jsonl").get_by_role("button").click()
         with tab.expect_download() as fetched:
             tab.get_by_role("button", name="Fetch as ZIP").click()

@@ -6,25 +6,15 @@ import pytest
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
-PASSWORD = "correct horse battery"
-SLOW_MS = 60_000
-expect.set_options(timeout=SLOW_MS)
 
 
-def test_a_number_leads_to_its_answers_and_one_of_these_to_the_item(chromium, studio, tmp_path):
-    context = chromium.new_context(viewport={"width": 1024, "height": 768}, locale="en-GB")
-    context.set_default_timeout(SLOW_MS)
-    page = context.new_page()
-    page.goto(studio.first_link())
-    page.fill("[name=name]", "ada")
-    page.fill("[name=password]", PASSWORD)
-    page.fill("[name=repeated]", PASSWORD)
-    page.click("button[type=submit]")
+def test_a_number_leads_to_its_answers_and_one_of_these_to_the_item(tabs, studio):
+    page = tabs.by_link(studio.first_link(), "ada", width=1024, height=768)
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Results").click()
     row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="hearing-model", exact=True))
     number = row.get_by_role("link").first
     # A new tab finds the same by the address alone.
-    with context.expect_page() as opened:
+    with page.context.expect_page() as opened:
         number.click(button="middle")
     expect(opened.value.get_by_text("2 answers")).to_be_visible()
     opened.value.close()
@@ -45,4 +35,3 @@ def test_a_number_leads_to_its_answers_and_one_of_these_to_the_item(chromium, st
         page.get_by_role("button", name="Save as SVG").click()
     assert saving.value.path().read_text().lstrip().startswith("<?xml")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    context.close()

@@ -9,8 +9,6 @@ import pytest
 from playwright.sync_api import expect
 from sqlmodel import select
 
-from annotation_ui.accounts import create_user
-from annotation_ui.auth import Auth
 from annotation_ui.studio import open_studio
 from core.question import AnswerKey, Choice
 from warehouse.items import Draft, create_item, current_revision, get_item
@@ -19,22 +17,15 @@ from warehouse.people import Role
 from warehouse.tables import Assignment, Review, Verdict
 
 pytestmark = pytest.mark.browser
-PASSWORD = "correct horse battery"
-SLOW_MS = 20_000
-expect.set_options(timeout=SLOW_MS)
 SECRET = "SECRETIVE"
 ATTACK = "<img src=x onerror=alert(1)><script>alert(2)</script> :red[no] **no**"
 
 
 @pytest.fixture
-def desk(studio):
+def desk(studio, enrol):
     """The project behind the studio, with reviewers who can sign in."""
     with open_studio(studio.project) as opened:
-        auth = Auth(opened.workspace.database, opened.key)
-        with opened.workspace.database.session() as session:
-            for name in ("rita", "rob", "ron"):
-                secret = auth.hash_password(name, PASSWORD)
-                create_user(session, name, [Role.REVIEWER], display_name=name.title(), password_hash=secret)
+        enrol(opened, rita=Role.REVIEWER, rob=Role.REVIEWER, ron=Role.REVIEWER)
         yield Desk(opened.workspace)
 
 
@@ -73,30 +64,22 @@ class Desk:
 
 
 @contextmanager
-def tab_of(chromium, studio, name):
+def tab_of(tabs, studio, name):
     """A tab in which somebody has the review page; what came over the wire is in `frames` and `files`."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
-    context.set_default_timeout(SLOW_MS)
-    page = context.new_page()
-    page.frames_got, page.files, page.crashes = [], [], []
+    page = tabs()
+    page.frames_got, page.files = [], []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda data: page.frames_got.append(_bytes(data))))
     page.on("request", lambda request: "/files/" in request.url and page.files.append(request.url))
-    page.on("pageerror", lambda error: page.crashes.append(str(error)))
-    page.on("dialog", lambda dialog: (page.crashes.append(dialog.message), dialog.dismiss()))
-    page.goto(f"{studio.address}/review")
-    page.fill("[name=name]", name)
-    page.fill("[name=password]", PASSWORD)
-    page.click("button[type=submit]")
+    tabs.enter(page, f"{studio.address}/review", name)
     expect(page.get_by_role("heading", name="Review", exact=True)).to_be_visible()
-    settle(page)
+    page.settle()
     yield page
     assert page.crashes == []
-    context.close()
 
 
 @pytest.fixture
-def rita(chromium, studio, desk):
-    with tab_of(chromium, studio, "rita") as page:
+def rita(tabs, studio, desk):
+    with tab_of(tabs, studio, "rita") as page:
         yield page
 
 
@@ -104,15 +87,11 @@ def _bytes(data):
     return data.encode() if isinstance(data, str) else data
 
 
-def settle(page):
-    expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
-
-
 def take(page):
     page.reload()
     page.get_by_role("button", name="Take the next one").click()
     expect(stage(page)).to_have_text("One kind of material hidden")
-    settle(page)
+    page.settle()
 
 
 def stage(page):
@@ -130,7 +109,7 @@ def choose(page, key):
     listening(page)
     page.keyboard.press(key)
     expect(page.locator(".ip-choice.on")).to_have_count(1)
-    settle(page)
+    page.settle()
 
 
 def through(page):
@@ -139,7 +118,7 @@ def through(page):
         choose(page, key)
         page.keyboard.press("Control+Enter")
         expect(stage(page)).to_have_text(now)
-        settle(page)
+        page.settle()
     expect(page.get_by_role("heading", name="Your verdict")).to_be_visible()
     listening(page)
 
@@ -155,7 +134,7 @@ def media_behind(page):
     return hashes
 
 
-def test_a_blind_review_in_full(rita, desk, studio, chromium):
+def test_a_blind_review_in_full(rita, desk, studio, tabs):
     accepted = {"kind": "open", "choices": (), "answer": AnswerKey(accepted=(SECRET,), grader="short_text")}
     question = desk.ask("zoo", **accepted)
     take(rita)
@@ -171,7 +150,7 @@ def test_a_blind_review_in_full(rita, desk, studio, chromium):
     rita.get_by_text("I cannot tell from this").click()
     rita.get_by_role("button", name="Hand in the answer").click()
     expect(stage(rita)).to_have_text("With everything")
-    settle(rita)
+    rita.settle()
     expect(rita.locator(tags[hidden.modality])).to_have_count(1)
     assert hidden.sha256 in media_behind(rita)
     assert not [frame for frame in rita.frames_got if SECRET.encode() in frame]
@@ -179,7 +158,7 @@ def test_a_blind_review_in_full(rita, desk, studio, chromium):
     rita.get_by_label("Your answer").fill("no idea")
     rita.get_by_label("Your answer").press("Control+Enter")
     expect(rita.get_by_role("heading", name="Your verdict")).to_be_visible()
-    settle(rita)
+    rita.settle()
     expect(rita.get_by_text(SECRET)).to_be_visible()
     expect(rita.locator(".ip-given")).to_contain_text("no idea")
 
@@ -195,13 +174,13 @@ def test_a_blind_review_in_full(rita, desk, studio, chromium):
     assert (review.partial_answer, review.full_answer, review.decision) == (None, "no idea", "return")
     assert (verdict.reason_codes, verdict.comment) == (["ambiguous"], f"prompt: {ATTACK}")
 
-    with tab_of(chromium, studio, "rob") as rob:
+    with tab_of(tabs, studio, "rob") as rob:
         take(rob)
         for now in ("With everything", "Your verdict"):
             rob.get_by_text("I cannot tell from this").click()
             rob.get_by_role("button", name="Hand in the answer").dblclick()
             expect(stage(rob)).to_have_text(now)
-            settle(rob)
+            rob.settle()
         rob.get_by_role("radio", name="Return to the author").click()
         rob.get_by_label("Why? Type to search").fill("read in two")
         rob.get_by_role("option", name=re.compile("^ambiguous")).click()
@@ -221,7 +200,7 @@ def test_keys_press_what_is_seen_and_rest_while_somebody_types(rita, desk):
     for key, wanted in (("j", "D"), ("k", "C"), ("1", "A"), ("0", "–")):
         rita.keyboard.press(key)
         expect(rita.locator(".ip-choice.on b")).to_have_text([wanted])
-        settle(rita)
+        rita.settle()
     rita.keyboard.press("Control+b")
     rita.keyboard.press("?")
     expect(rita.get_by_text("They rest while you type.")).to_be_visible()
@@ -236,7 +215,7 @@ def test_keys_press_what_is_seen_and_rest_while_somebody_types(rita, desk):
     comment.click()
     rita.keyboard.type("2 3 j k a?")
     rita.keyboard.press("Control+Enter")
-    settle(rita)
+    rita.settle()
     expect(comment).to_have_value("2 3 j k a?")
     expect(rita.get_by_role("radio", name="Pass")).to_be_checked()
     expect(rita.get_by_text("They rest while you type.")).to_be_hidden()
@@ -249,7 +228,7 @@ def test_enter_that_commits_chinese_hands_nothing_in(rita, desk):
     through(rita)
     rita.keyboard.press("1")
     expect(rita.get_by_role("radio", name="Pass")).to_be_checked()
-    settle(rita)
+    rita.settle()
     # An input method may compose while the focus is nowhere: its keys are marked, and are not ours.
     for mark in ("isComposing: true", "keyCode: 229"):
         rita.evaluate(
@@ -278,7 +257,7 @@ def test_what_plays_goes_on_playing_and_a_reload_keeps_the_place(rita, desk):
     choose(rita, "a")
     rita.keyboard.press("Control+Enter")
     expect(stage(rita)).to_have_text("With everything")
-    settle(rita)
+    rita.settle()
     rita.locator("audio").evaluate(
         "player => { window.player = player; player.muted = true; player.loop = true; return player.play(); }"
     )
@@ -299,20 +278,20 @@ def test_a_lease_that_ran_out_is_told_and_loses_no_words(rita, desk):
     assert desk.rows(Review)[0].partial_at is None
     rita.get_by_role("button", name="Take it again").click()
     expect(rita.get_by_label("Your answer")).to_have_value("八只 birds")
-    settle(rita)
+    rita.settle()
     rita.get_by_role("button", name="Hand in the answer").click()
     expect(stage(rita)).to_have_text("With everything")
     assert desk.rows(Review)[0].partial_answer == "八只 birds"
 
 
-def test_two_at_most_and_two_tabs_are_one(rita, desk, studio, chromium):
+def test_two_at_most_and_two_tabs_are_one(rita, desk, studio, tabs):
     desk.ask("zoo", choices=(Choice(text=ATTACK), Choice(text="b")), answer=AnswerKey(correct=(0,)))
     take(rita)
     expect(rita.locator(".ip-choice").first).to_contain_text(ATTACK)
     second = rita.context.new_page()
     second.goto(f"{studio.address}/review")
     expect(stage(second)).to_have_text("One kind of material hidden")
-    settle(second)
+    second.settle()
     choose(rita, "a")
     choose(second, "b")
     rita.keyboard.press("Control+Enter")
@@ -321,9 +300,9 @@ def test_two_at_most_and_two_tabs_are_one(rita, desk, studio, chromium):
     expect(second.get_by_text("You answered this stage before")).to_be_visible()
     expect(stage(second)).to_have_text("With everything")
     assert [review.partial_answer for review in desk.rows(Review)] == ["A"]
-    with tab_of(chromium, studio, "rob") as rob:
+    with tab_of(tabs, studio, "rob") as rob:
         take(rob)
-    with tab_of(chromium, studio, "ron") as ron:
+    with tab_of(tabs, studio, "ron") as ron:
         expect(ron.get_by_text("Nothing waits for you")).to_be_visible()
 
 
@@ -337,16 +316,16 @@ def test_what_is_typed_outlasts_a_reload_and_a_lost_connection_until_it_is_hande
     rita.wait_for_function("Object.values(localStorage).some((one) => one.includes('birds'))")
     rita.reload()
     expect(rita.get_by_label("Your answer")).to_have_value("八只 <b>birds</b>")
-    settle(rita)
+    rita.settle()
     rita.get_by_role("button", name="Hand in the answer").click()
     expect(stage(rita)).to_have_text("With everything")
-    settle(rita)
+    rita.settle()
     assert desk.rows(Review)[0].partial_answer == "八只 <b>birds</b>"
     expect(rita.get_by_label("Your answer")).to_have_value("")
     rita.get_by_label("Your answer").fill("nine")
     rita.get_by_label("Your answer").press("Control+Enter")
     expect(rita.get_by_role("heading", name="Your verdict")).to_be_visible()
-    settle(rita)
+    rita.settle()
     rita.get_by_role("radio", name="Return to the author").click()
     rita.get_by_label("Why? Type to search").fill("read in two")
     rita.get_by_role("option", name=re.compile("^ambiguous")).click()
@@ -361,7 +340,7 @@ def test_what_is_typed_outlasts_a_reload_and_a_lost_connection_until_it_is_hande
     expect(rita.get_by_label("Suggested text")).to_have_value("How many birds sing?")
     expect(rita.get_by_label("Comment", exact=True)).to_have_value("题干有歧义")
     expect(rita.get_by_role("radio", name="Return to the author")).to_be_checked()
-    settle(rita)
+    rita.settle()
     rita.get_by_role("button", name="Hand in", exact=True).click()
     expect(rita.get_by_text("Your verdict on zoo is stored")).to_be_visible()
     (review,) = desk.rows(Review)

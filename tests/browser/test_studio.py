@@ -7,9 +7,6 @@ import pytest
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
-PASSWORD = "correct horse battery"
-SLOW_MS = 60_000
-expect.set_options(timeout=SLOW_MS)
 # Seconds of a player's media, once the browser has read its head.
 DURATION = """player => new Promise(done => player.readyState >= 1
     ? done(player.duration) : player.onloadedmetadata = () => done(player.duration))"""
@@ -22,27 +19,11 @@ RUNNING = """() => { const found = []; const look = root => { for (const one of 
 
 
 @pytest.fixture
-def page(chromium, studio):
-    """A tab that is signed in by the setup link; whatever it asks other hosts for is noted in `page.strangers`."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
-    context.set_default_timeout(SLOW_MS)
-    tab = context.new_page()
-    tab.strangers, tab.crashes = [], []
-    tab.on(
-        "request",
-        lambda request: request.url.startswith((studio.address, "data:", "blob:")) or tab.strangers.append(request.url),
-    )
-    tab.on("pageerror", lambda error: tab.crashes.append(str(error)))
-    tab.on("dialog", lambda dialog: (tab.crashes.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-    tab.goto(studio.first_link())
-    tab.fill("[name=name]", "ada")
-    tab.fill("[name=display_name]", "Ada <b>Lind</b>")
-    tab.fill("[name=password]", PASSWORD)
-    tab.fill("[name=repeated]", PASSWORD)
-    tab.click("button[type=submit]")
+def page(tabs, studio):
+    """A tab that is signed in by the setup link."""
+    tab = tabs.by_link(studio.first_link(), "ada", "Ada <b>Lind</b>")
     expect(tab.get_by_role("heading", name="Hello, Ada <b>Lind</b>")).to_be_visible()
-    yield tab
-    context.close()
+    return tab
 
 
 def go(page, title):
@@ -58,13 +39,8 @@ def toggle(page, name):
     page.get_by_text(name, exact=True).locator("visible=true").last.click()
 
 
-def settle(page):
-    """A click while a page is still being drawn may meet what is about to go."""
-    expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible()
-
-
 def open_card(page, title, label):
-    settle(page)
+    page.settle()
     page.locator("[class*=st-key-card-], [class*=st-key-row-]").filter(has_text=title).get_by_role(
         "button", name=label
     ).click()
@@ -192,7 +168,7 @@ def test_text_of_others_runs_nothing(page, studio):
     expect(page.get_by_role("option", name=attack)).to_be_visible()
     for place in (f"author?draft={draft.id}", "item?name=bells-011", *PAGES):
         page.goto(f"{studio.address}/{place}")
-        settle(page)
+        page.settle()
         assert page.evaluate(RUNNING) == [], place
     assert page.crashes == page.strangers == []
 

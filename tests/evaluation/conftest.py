@@ -6,6 +6,8 @@ import itertools
 import wave
 from collections.abc import Callable
 from datetime import UTC, datetime
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +24,7 @@ from warehouse.fact_kinds import FACT_KINDS
 from warehouse.facts import FactStore
 from warehouse.items import Draft, create_item
 from warehouse.tables import Release, ReleaseItem, Run
-from warehouse.workspace import open_workspace
+from warehouse.workspace import Workspace, open_workspace
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TASK_TYPE = next(iter(load_taxonomy().task_types)).id
@@ -323,3 +325,15 @@ def zoo(project, gallery_file, sound_items, new_library):
                 row = ReleaseItem(release_id=release.id, revision_id=revision.id, split="test", position=position)
                 session.add(row)
         yield workspace
+
+
+@pytest.fixture(scope="session")
+def bench_module(load_helper: Callable[[str], ModuleType]) -> ModuleType:
+    """What the tests of exams share."""
+    return load_helper("evaluation/exam_bench.py")
+
+
+@pytest.fixture
+def bench(workspace: Workspace, library: Any, small_media: dict[str, bytes], bench_module: ModuleType) -> Any:
+    """Questions, people and exams; see `exam_bench.Bench`."""
+    return bench_module.Bench(workspace, library, small_media["audio"])

@@ -1,6 +1,8 @@
 """Exams: who is asked what under which condition, what people know already, and one answer each."""
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 from sqlmodel import select
 
 from core.condition import OPTIONS_ONLY, Condition
@@ -9,9 +11,10 @@ from core.question import AnswerKey, Choice
 from evaluation.conditions import PLACEBO
 from evaluation.exam import holding, sitting
 from evaluation.exam.design import Candidate, condition_at, draw_sample
-from evaluation.exam.knowing import known_items, shut_items
+from evaluation.exam.known_items import known_items, shut_items
 from evaluation.exam.sheet import Sheet
 from evaluation.prompts import render
+from warehouse.database import Database
 from warehouse.guards import ImmutableRow
 from warehouse.people import NotAllowed, Role, get_user
 from warehouse.tables import (
@@ -38,16 +41,6 @@ from warehouse.tables import (
     Run,
     Verdict,
 )
-
-
-@pytest.fixture(scope="session")
-def bench_module(load_helper):
-    return load_helper("evaluation/exam_bench.py")
-
-
-@pytest.fixture
-def bench(workspace, library, small_media, bench_module):
-    return bench_module.Bench(workspace, library, small_media["audio"])
 
 
 def places(bench, seat):
@@ -415,6 +408,26 @@ class TestSitting:
         assert (sitting.taken_s(first), sitting.seen_s(first)) == (3_630, 30)
         assert not told(sitting.save, sheet), "what comes late of a question that is over is dropped"
 
+    @pytest.mark.postgres
+    def test_no_answer_is_stored_in_an_exam_that_is_being_closed(
+        self, postgres_url, workspace, library, small_media, bench_module, request
+    ):
+        """On PostgreSQL, where transactions run side by side: who closes it waits for the answer that is on its way."""
+        database = Database(postgres_url)
+        request.addfinalizer(database.close)
+        object.__setattr__(workspace, "database", database)
+        bench = bench_module.Bench(workspace, library, small_media["audio"])
+        bench.ask("zoo")
+        bench.release()
+        bench.person("jo")
+        seat = bench.exam("jo")[1]["jo"]
+        asked = bench.next(seat)
+        with database.session() as session:
+            sitting.hand_in(session, seat.id, seat.user_id, asked.place_id, Sheet(chosen=(1,)), bench.clock)
+            with pytest.raises(OperationalError, match="lock timeout"), database.session() as other:
+                other.exec(text("SET LOCAL lock_timeout = '1ms'"))
+                holding.close_exam(other, "spring", "mara", clock=bench.clock)
+
     def test_a_question_whose_time_is_over_ends_as_such(self, bench):
         for name in ("a", "b", "c"):
             bench.ask(name)
@@ -432,6 +445,34 @@ class TestSitting:
             holding.close_exam(session, "spring", "mara", clock=bench.clock)
         last = places(bench, seat)[2]
         assert (last.state, sitting.taken_s(last), last.answer) == (PlaceState.TIMED_OUT, 60, None)
+
+    def test_what_was_kept_before_the_time_was_over_counts_whoever_hands_it_in(self, bench):
+        for name in ("a", "b", "c", "d"):
+            bench.ask(name)
+        bench.release()
+        bench.person("jo")
+        seat = bench.exam("jo", limit_s=60)[1]["jo"]
+
+        def kept(asked, seconds, **sheet):
+            bench.clock.turn(seconds)
+            with bench.database.session() as session:
+                return sitting.save(session, seat.id, seat.user_id, asked.place_id, Sheet(**sheet), bench.clock)
+
+        first = bench.next(seat)
+        assert kept(first, 30, chosen=(1,)) and not kept(first, 45, chosen=(2,)), "too late, and not kept"
+        second = bench.next(seat)
+        assert kept(second, 5, cannot_tell=True)
+        bench.clock.turn(9_000)
+        third = bench.next(seat)
+        assert kept(third, 5, chosen=(0,))
+        assert bench.answer(seat, third, 99, chosen=(2,)) is PlaceState.ANSWERED
+        fourth = bench.next(seat)
+        assert kept(fourth, 5, chosen=(0,))
+        assert bench.answer(seat, fourth, 60) is PlaceState.TIMED_OUT, "they took it back in time"
+        found = places(bench, seat)
+        assert [one.answer for one in found] == ["B", None, "A", None]
+        assert [one.state for one in found[:2]] == [PlaceState.ANSWERED, PlaceState.ABSTAINED]
+        assert sitting.taken_s(found[0]) == 60
 
     def test_what_they_came_to_know_or_was_withdrawn_meanwhile_is_exchanged(self, bench):
         for name in ("a", "b", "c", "d"):

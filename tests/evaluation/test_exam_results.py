@@ -24,16 +24,6 @@ from warehouse.tables import ItemDraft, Run
 RIGHT, WRONG = {"chosen": (1,)}, {"chosen": (0,)}
 
 
-@pytest.fixture(scope="session")
-def bench_module(load_helper):
-    return load_helper("evaluation/exam_bench.py")
-
-
-@pytest.fixture
-def bench(workspace, library, small_media, bench_module):
-    return bench_module.Bench(workspace, library, small_media["audio"])
-
-
 def close(bench, name="spring"):
     with bench.database.session() as session:
         close_exam(session, name, "mara", clock=bench.clock)

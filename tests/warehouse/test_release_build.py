@@ -1,6 +1,8 @@
 """Choosing items for a release and putting them into splits."""
 
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,8 @@ from hypothesis import strategies as st
 from core.content import Modality
 from core.errors import UnknownName
 from warehouse.items import get_item
+from warehouse.lifecycle import Action, Advance, advance
+from warehouse.release import build as building
 from warehouse.release.build import (
     NothingToRelease,
     Query,
@@ -36,6 +40,44 @@ def splits_of(world, version):
     with world.database.session() as session:
         release = next(one for one in all_releases(session) if one.version == version)
         return {member.item.name: member.split for member in members_of(session, release)}
+
+
+def test_no_write_waits_while_items_are_chosen(world, monkeypatch):
+    """Of ten thousand items that takes seconds."""
+    world.choice_item("ape", 1)
+    choose, calls = building._chosen, []
+
+    def chosen(*arguments):
+        with closing(sqlite3.connect(world.database.engine.url.database, timeout=0)) as other:
+            other.execute("BEGIN IMMEDIATE")
+        calls.append(arguments)
+        return choose(*arguments)
+
+    monkeypatch.setattr(building, "_chosen", chosen)
+    build(world)
+    assert len(calls) == 1 and set(splits_of(world, "1.0.0")) == {"ape"}
+
+
+def test_what_changes_while_items_are_chosen_counts(world, monkeypatch):
+    for shade, name in enumerate(("ape", "bee"), start=1):
+        world.choice_item(name, shade)
+    choose = building._chosen
+
+    def chosen(*arguments):
+        monkeypatch.setattr(building, "_chosen", choose)
+        found = choose(*arguments)
+        retire(world, "bee")
+        return found
+
+    monkeypatch.setattr(building, "_chosen", chosen)
+    build(world)
+    assert set(splits_of(world, "1.0.0")) == {"ape"}
+
+
+def retire(world, name):
+    with world.database.session() as session:
+        item = get_item(session, name)
+        advance(session, item.id, item.version, Advance(Action.RETIRE, "max", ("too_easy",)), world.clock)
 
 
 def lone(names):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from annotation_ui.pool_told import ColumnsUnreadable, FloorUnreadable, ModelNeeded
+from annotation_ui.pools.mistakes import ColumnsUnreadable, FloorUnreadable, ModelNeeded
 from compression.importers import IMPORTERS
 from compression.importers.base import Reading
 

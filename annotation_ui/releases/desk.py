@@ -3,14 +3,13 @@
 What is found is stored as the summary of a Run, so that it outlives the server; pages tell from there.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from sqlmodel import Session
 
 from annotation_ui.permissions import Permission, Principal, authorize
-from annotation_ui.told import Told
+from annotation_ui.told import Told, told_as
 from annotation_ui.words import N_
 from core.errors import InterplayError, UnknownName
 from core.ids import Clock, utc_now
@@ -134,7 +133,7 @@ def build(workspace: Workspace, who: Principal, new: NewRelease, clock: Clock = 
         raise LicenceUnclear(licence=licence, meant=meant)
     with workspace.database.session() as session:
         authorize(session, who, Permission.RELEASE)
-    with in_words(f"{new.name} {new.version}"):
+    with told_as(_WORDS, title=f"{new.name} {new.version}"):
         built = build_release(
             workspace.database, new.name, new.version, new.recipe, who.user_id, clock,
             guard=lambda session: authorize(session, who, Permission.RELEASE),
@@ -155,7 +154,7 @@ def check(
         release = draft_for(session, who, release_id)
     order = _order(workspace, who, release, allowed)
     with (
-        in_words(_title(release)),
+        told_as(_WORDS, title=_title(release)),
         open_run(workspace.database, CHECK, _settings(release, allowed), clock=clock) as run,
     ):
         found = check_release(workspace.database, workspace.blobs, order, clock)
@@ -182,7 +181,7 @@ def seal(
         raise NotConfirmed(title=_title(release))
     order = _order(workspace, who, release, allowed)
     try:
-        with in_words(_title(release)):
+        with told_as(_WORDS, title=_title(release)):
             sealed = seal_release(workspace.database, workspace.blobs, order, clock)
     except SealBlocked as blocked:
         with open_run(workspace.database, CHECK, _settings(release, allowed), clock=clock) as run:
@@ -199,7 +198,7 @@ def discard(session: Session, who: Principal, release_id: str, clock: Clock = ut
         NotAllowed, AccountInactive, ReleaseGone, SealedMeanwhile: As they say.
     """
     release = draft_for(session, who, release_id)
-    with in_words(_title(release)):
+    with told_as(_WORDS, title=_title(release)):
         discard_release(session, release.name, release.version, who.user_id, clock)
 
 
@@ -211,7 +210,10 @@ def verify(workspace: Workspace, who: Principal, release_id: str, clock: Clock =
     """
     with workspace.database.session() as session:
         release = sealed_for(session, who, release_id)
-    with in_words(_title(release)), open_run(workspace.database, VERIFY, _settings(release), clock=clock) as run:
+    with (
+        told_as(_WORDS, title=_title(release)),
+        open_run(workspace.database, VERIFY, _settings(release), clock=clock) as run,
+    ):
         found = verify_release(workspace.database, workspace.blobs, release.name, release.version)
         run.summary = {
             "files": found.files,
@@ -245,16 +247,6 @@ def sealed_for(session: Session, who: Principal, release_id: str) -> Release:
     if release.state != ReleaseState.SEALED:
         raise NotSealedYet
     return release
-
-
-@contextmanager
-def in_words(title: str) -> Iterator[None]:
-    """Mistakes of the warehouse as the studio tells them; `title` is the release's name and version."""
-    try:
-        yield
-    except tuple(_WORDS) as error:
-        told = next(words for kind, words in _WORDS.items() if isinstance(error, kind))
-        raise told(title=title, detail=str(error)) from error
 
 
 def _release_for(session: Session, who: Principal, release_id: str) -> Release:

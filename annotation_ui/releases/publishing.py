@@ -7,16 +7,14 @@ import io
 import shutil
 import uuid
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from sqlmodel import Session
 
 from annotation_ui.permissions import Principal
-from annotation_ui.releasing import VERIFY, MediaLost, NotSealedYet, ReleaseGone, sealed_for
-from annotation_ui.told import Told
+from annotation_ui.releases.desk import VERIFY, MediaLost, NotSealedYet, ReleaseGone, sealed_for
+from annotation_ui.told import Told, told_as
 from annotation_ui.words import N_
 from core.errors import InterplayError, MissingExtra, UnknownName
 from core.ids import Clock, utc_now
@@ -158,7 +156,7 @@ def export(workspace: Workspace, who: Principal, release_id: str, format_name: s
     # Asked right before and after: what is written between is a copy of what is sealed, in the project's own folder,
     # and it is offered to nobody who is not asked again.
     release = _sealed(workspace, who, release_id)
-    with _in_words():
+    with told_as(_WORDS, with_advice=False):
         export_release(
             workspace.database, workspace.blobs, release.name, release.version, format_name,
             export_folder(workspace, release, format_name), clock,
@@ -177,7 +175,7 @@ def verify_export(
     release = _sealed(workspace, who, release_id)
     folder = export_folder(workspace, release, format_name)
     settings = {"name": release.name, "version": release.version, "format": format_name}
-    with _in_words(), open_run(workspace.database, VERIFY, settings, clock=clock) as run:
+    with told_as(_WORDS, with_advice=False), open_run(workspace.database, VERIFY, settings, clock=clock) as run:
         found = verify_folder(folder)
         damages = [damage.line() for damage in found.damages]
         if found.manifest_sha256 != release.manifest_sha256:
@@ -219,7 +217,7 @@ def zipped(workspace: Workspace, who: Principal, release_id: str, format_name: s
         raise NotExported
     if place.size > MOST_DOWNLOAD_BYTES:
         raise TooLarge
-    with _in_words(), workspace.database.reading() as session:
+    with told_as(_WORDS, with_advice=False), workspace.database.reading() as session:
         refuse_gone(session, workspace, release)
     data = io.BytesIO()
     # Media do not compress.
@@ -250,7 +248,7 @@ def push(workspace: Workspace, who: Principal, release_id: str, to: Destination,
     export(workspace, who, release_id, HUB_FORMAT, clock)
     release = _sealed(workspace, who, release_id)
     folder = export_folder(workspace, release, HUB_FORMAT)
-    with _in_words():
+    with told_as(_WORDS, with_advice=False):
         pushed = push_export(
             workspace.database, folder, to, clock, guard=lambda session: sealed_for(session, who, release_id)
         )
@@ -267,15 +265,6 @@ def _record(workspace: Workspace, who: Principal, release: Release, action: str,
     """What was done is told, whatever the person may do by now."""
     with workspace.database.session() as session:
         events.record(session, who.user_id, "release", release.id, action, clock, **detail)
-
-
-@contextmanager
-def _in_words() -> Iterator[None]:
-    try:
-        yield
-    except tuple(_WORDS) as error:
-        told = next(words for kind, words in _WORDS.items() if isinstance(error, kind))
-        raise told(detail=str(error).partition("; ")[0]) from None
 
 
 _WORDS: dict[type[InterplayError], type[Told]] = {

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from sqlmodel import col, select
 
 from annotation_ui.permissions import Permission, Principal, authorize, require
-from annotation_ui.pool_files import GivenFile, know_model, list_of_ids, safe_name, written
-from annotation_ui.pool_results import (
+from annotation_ui.pools.files import GivenFile, know_model, list_of_ids, safe_name, written
+from annotation_ui.pools.kept import (
     CurveSettings,
     KeptCurve,
     KeptStrata,
@@ -23,7 +23,7 @@ from annotation_ui.pool_results import (
     StrataSettings,
     state_of,
 )
-from annotation_ui.pool_told import (
+from annotation_ui.pools.mistakes import (
     FileTooLarge,
     NotLookedAt,
     PoolChanged,
