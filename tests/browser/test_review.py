@@ -201,6 +201,15 @@ def test_keys_press_what_is_seen_and_rest_while_somebody_types(rita, desk):
         rita.keyboard.press(key)
         expect(rita.locator(".ip-choice.on b")).to_have_text([wanted])
         rita.settle()
+    # Faster than the page is drawn: A, B, C, and back.
+    for key in "1jjk":
+        rita.keyboard.press(key)
+    expect(rita.locator(".ip-choice.on b")).to_have_text(["B"])
+    rita.settle()
+    rita.keyboard.press("0")
+    expect(rita.locator(".ip-choice.on b")).to_have_text(["–"])
+    rita.settle()
+    expect(rita.get_by_text("They rest while you type.")).to_have_count(1)
     rita.keyboard.press("Control+b")
     rita.keyboard.press("?")
     expect(rita.get_by_text("They rest while you type.")).to_be_visible()

@@ -1,5 +1,7 @@
 // One listener for each place where the component stands; what it presses comes anew with every drawing.
 const places = new WeakMap();
+// A press that no drawing has answered for so long came to nothing.
+const DRAWN_MS = 3000;
 
 export default function ({ data, parentElement }) {
   let place = places.get(parentElement);
@@ -12,6 +14,7 @@ export default function ({ data, parentElement }) {
     window.addEventListener("keydown", place.listener, true);
   }
   place.data = data;
+  if (place.pressed?.widget === data.walk?.at) place.pressed = null;
   fill(place);
   return () => {
     window.removeEventListener("keydown", place.listener, true);
@@ -33,16 +36,16 @@ function heard(place, event) {
   const found = place.data.shortcuts.find((one) => one.keys.includes(pressed));
   if (found) {
     taken(event);
-    press(found.widget, found.place);
+    press(place, found.widget, found.place);
     return;
   }
   const walk = place.data.walk;
   if (walk && (pressed === "j" || pressed === "k")) {
     taken(event);
     const step = pressed === "j" ? 1 : -1;
-    const from = walk.widgets.indexOf(walk.at);
+    const from = walk.widgets.indexOf(standsAt(place));
     const to = from < 0 ? (step > 0 ? 0 : walk.widgets.length - 1) : from + step;
-    press(walk.widgets[to], 0);
+    press(place, walk.widgets[to], 0);
   }
 }
 
@@ -66,13 +69,21 @@ function isCovered() {
   return document.querySelector("[role=dialog][aria-modal=true], [data-testid=stDialog], [data-baseweb=popover]") !== null;
 }
 
-function press(widget, at) {
+function press(place, widget, at) {
   if (!widget) return;
   const buttons = document.querySelectorAll(`.st-key-${CSS.escape(widget)} button`);
   const button = buttons[at];
   if (!button || button.disabled) return;
   button.scrollIntoView({ block: "nearest" });
   button.click();
+  if (place.data.walk?.widgets.includes(widget)) place.pressed = { widget, since: Date.now() };
+}
+
+// Where a walk stands: keys may come faster than the drawings that they lead to, the last of which brings the same.
+function standsAt(place) {
+  const { pressed } = place;
+  if (pressed && Date.now() - pressed.since < DRAWN_MS) return pressed.widget;
+  return place.data.walk.at;
 }
 
 function draw(place, parent) {
