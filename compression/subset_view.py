@@ -58,9 +58,13 @@ def subset_questions(
         pool: Parquet of the pool's questions (see `picture_of`); without it only those kept are known.
         query: Which.
     """
-    benchmarks, ids = _keys(manifest, sample)
     kept = pa.table(
-        {"benchmark": benchmarks, "question_id": ids, "weight": sample.weights, "stratum": sample.stratum_of}
+        {
+            "benchmark": [benchmark for benchmark, _ in sample.questions(manifest)],
+            "question_id": list(sample.question_ids),
+            "weight": sample.weights,
+            "stratum": sample.stratum_of,
+        }
     )
     with duckdb.connect() as connection:
         connection.register("kept", kept)
@@ -109,10 +113,6 @@ def _counted(
         LabelCount(label=label, questions=questions, kept=kept, share=share)
         for label, (questions, kept, share) in sorted(counts.items(), key=lambda one: (-one[1][0], one[0]))
     ]
-
-
-def _keys(manifest: Manifest, sample: SubsetSample) -> tuple[list[str], list[str]]:
-    return [manifest.benchmarks[code].name for code in sample.benchmark_of], list(sample.question_ids)
 
 
 def _nothing() -> pa.Table:

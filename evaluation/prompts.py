@@ -15,6 +15,7 @@ _WORDS = {
         "open": "Give a short answer on the last line, as 'Answer: ...'.",
         "step": "Step {number} ({points} points): {ask}",
         "multi_step": "Answer every step on a line of its own, as 'Step 1: ...'.",
+        "answered_step": "Step {number}: {text}",
     },
     "zh": {
         "no_prompt": "题干未提供。请选择最可能的选项。",
@@ -25,6 +26,7 @@ _WORDS = {
         "open": "请在最后一行简短作答，格式为“答案：……”。",
         "step": "步骤{number}（{points}分）：{ask}",
         "multi_step": "请逐行回答每一步，格式为“步骤1：……”。",
+        "answered_step": "步骤{number}：{text}",
     },
 }
 
@@ -37,7 +39,7 @@ _WITHHELD = {
 
 def render(question: Question) -> tuple[Message, ...]:
     """The messages of a question: one user turn, in the question's language (Chinese, or English for all others)."""
-    words = _WORDS["zh" if question.language.partition("-")[0] == "zh" else "en"]
+    words = _words(question.language)
     parts: list[Part] = list(question.prompt)
     if not parts:
         parts.append(TextPart(text=words[_WITHHELD[question.kind]]))
@@ -52,9 +54,13 @@ def letters_text(letters: Sequence[str]) -> str:
 
 def steps_text(answers: Sequence[str], language: str) -> str:
     """Answers to steps as a model writes them, in lines of their own; empty ones are left out."""
-    heading = "步骤{number}：{text}" if language.partition("-")[0] == "zh" else "Step {number}: {text}"
+    heading = _words(language)["answered_step"]
     lines = [(number, " ".join(text.split())) for number, text in enumerate(answers, start=1)]
     return "\n".join(heading.format(number=number, text=text) for number, text in lines if text)
+
+
+def _words(language: str) -> dict[str, str]:
+    return _WORDS["zh" if language.partition("-")[0] == "zh" else "en"]
 
 
 def _asked(question: Question, words: dict[str, str]) -> list[str]:

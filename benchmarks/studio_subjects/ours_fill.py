@@ -1,14 +1,13 @@
 """A project full of work: people, media, and items that wait for two blind reviews each."""
 
-import importlib.util
 import io
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from argon2 import PasswordHasher
 from PIL import Image
+from studio_subjects.borrowed import borrowed
 from studio_subjects.load import WORDS
 
 from annotation_ui.accounts import create_user
@@ -27,7 +26,7 @@ def fill(root: Path, url: str | None, people: int, tasks: int, password: str) ->
     init_project(root, f'database_url = "{url}"\n' if url else "")
     generator = np.random.default_rng(7)
     with open_workspace(root) as workspace:
-        seeder = _seed().Seeder(workspace)
+        seeder = borrowed("annotation_ui/seed.py").Seeder(workspace)
         pictures = [_picture(seeder, generator, number) for number in range(MEDIA)]
         sounds = [_sound(seeder, generator, number) for number in range(MEDIA)]
         for number in range(tasks):
@@ -57,14 +56,3 @@ def _sound(seeder: Any, generator: np.random.Generator, number: int) -> Any:
     data = encode_wav(generator.normal(0, 0.1, 3200).astype(np.float32), 16_000)
     measures = {"duration_s": 0.2, "sample_rate_hz": 16_000, "origin": f"sound-{number}.wav"}
     return seeder.material(data, Modality.AUDIO, "audio/wav", **measures)
-
-
-def _seed() -> ModuleType:
-    """What the studio's tests make their projects with."""
-    place = Path(__file__).parents[2] / "tests" / "annotation_ui" / "seed.py"
-    spec = importlib.util.spec_from_file_location("studio_seed", place)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

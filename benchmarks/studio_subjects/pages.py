@@ -3,7 +3,6 @@
 Run with the file of JSON that `load.py` takes, and says the same; `look_s` is how long somebody looks at a page.
 """
 
-import importlib.util
 import json
 import random
 import sys
@@ -16,23 +15,12 @@ from types import ModuleType
 from typing import Any
 
 import httpx
+from borrowed import borrowed
 from load import SIGN_IN_AT_ONCE, Record
 from websockets.exceptions import WebSocketException
 
 _DOOR = threading.Semaphore(SIGN_IN_AT_ONCE)
 PAGES = ("home", "author", "review", "materials", "items")
-
-
-def _client() -> ModuleType:
-    """The browser without a screen that the project's tests use."""
-    place = Path(__file__).parents[2] / "tests" / "streamlit_client.py"
-    spec = importlib.util.spec_from_file_location("streamlit_client", place)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where its dataclasses look for themselves
-    spec.loader.exec_module(module)
-    return module
 
 
 class Visitor(threading.Thread):
@@ -75,7 +63,7 @@ def main() -> None:
     """Let them all look round."""
     job = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     log: list[Record] = []
-    client = _client()
+    client = borrowed("streamlit_client.py")  # a browser without a screen
     visitors = [Visitor(number, job, client, log) for number in range(job["annotators"])]
     for visitor in visitors:
         visitor.start()

@@ -182,11 +182,12 @@ def show_command(
 
 
 def _show_one(exam: Exam, document: dict[str, Any], results: ExamResults | None, as_json: bool) -> None:
+    groups = results.groups if results else ()
+    tables = [one for one in results.report.tables if one.key in ("people", "single_people")] if results else []
     if as_json:
-        tables = results.report.tables if results else ()
         told = {
-            "groups": [one.model_dump(mode="json") for one in results.groups] if results else [],
-            "tables": [one.model_dump(mode="json") for one in tables if one.key in ("people", "single_people")],
+            "groups": [one.model_dump(mode="json") for one in groups],
+            "tables": [one.model_dump(mode="json") for one in tables],
         }
         show({**document, **told}, (), True)
         return
@@ -196,10 +197,9 @@ def _show_one(exam: Exam, document: dict[str, Any], results: ExamResults | None,
         for one in document["people"]
     ]
     show_table(None, ["person", "profile", "done", "missing"], rows, False)
-    for table in results.report.tables if results else ():
-        if table.key in ("people", "single_people"):
-            show_table(None, *table_as_text(table), False)
-    show(None, [line for one in (results.groups if results else ()) for line in _group_lines(one)], False)
+    for table in tables:
+        show_table(None, *table_as_text(table), False)
+    show(None, [line for one in groups for line in _group_lines(one)], False)
 
 
 def _document(session: Session, exam: Exam) -> dict[str, Any]:

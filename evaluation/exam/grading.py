@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sqlmodel import Session, col, select
@@ -62,17 +63,17 @@ class Sat:
         """How people were asked; those who had less time are never mixed with those who had more."""
         return {"is_human": True, "limit_s": self.exam.limit_s}
 
-    @property
+    @cached_property
     def showing(self) -> Showing:
         """What they were shown."""
         return Showing(self.original, condition_of(self.place))
 
-    @property
+    @cached_property
     def request_key(self) -> str:
         """As `evaluation.asking.Unit.request_key`: who was asked how, the messages, which person."""
         return content_hash([self.model, self.parameters, self.showing.fingerprint, self.seat.id])
 
-    @property
+    @cached_property
     def key(self) -> str:
         """As `evaluation.asking.Unit.key`."""
         return content_hash([self.request_key, [self.place.revision_id, self.showing.columns["condition_fingerprint"]]])

@@ -12,7 +12,7 @@ from core.errors import InterplayError, UnknownName
 from core.ids import Clock, utc_now
 from evaluation.conditions import check_names
 from evaluation.exam.design import Candidate, Drawn, ability_of, draw_sample, shuffled, stratum_of
-from evaluation.exam.places import Askable, Seating
+from evaluation.exam.places import Askable, Seating, counts_of
 from evaluation.exam.sitting import run_out
 from warehouse import events
 from warehouse.items import revisions_in
@@ -27,7 +27,6 @@ from warehouse.tables import (
     Item,
     ItemRevision,
     ItemState,
-    PlaceState,
     Release,
     User,
 )
@@ -253,20 +252,8 @@ def progress_of(session: Session, exam: Exam) -> list[SeatProgress]:
     """How far everybody is, in the order of their numbers."""
     query = select(ExamSeat, User).join(User, col(User.id) == col(ExamSeat.user_id))
     found = session.exec(query.where(ExamSeat.exam_id == exam.id).order_by(col(ExamSeat.number))).all()
-    states: dict[str, list[PlaceState]] = {}
-    for seat_id, state in session.exec(
-        select(ExamPlace.seat_id, ExamPlace.state).where(col(ExamPlace.seat_id).in_([seat.id for seat, _ in found]))
-    ):
-        states.setdefault(seat_id, []).append(PlaceState(state))
-    return [
-        SeatProgress(
-            seat,
-            user,
-            total=sum(state is not PlaceState.VOID for state in states.get(seat.id, ())),
-            done=sum(state not in (PlaceState.VOID, PlaceState.WAITING) for state in states.get(seat.id, ())),
-        )
-        for seat, user in found
-    ]
+    counts = counts_of(session, [seat.id for seat, _ in found])
+    return [SeatProgress(seat, user, *counts[seat.id]) for seat, user in found]
 
 
 def _seat(session: Session, exam: Exam, seating: Seating, user: User, by: str, clock: Clock) -> ExamSeat:

@@ -6,6 +6,7 @@ from typing import Any
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
+from warehouse.release.records import portions
 from warehouse.tables import (
     Assignment,
     AuditFinding,
@@ -49,15 +50,19 @@ def _item_queries(session: Session, user: User, seat_id: str | None) -> Iterator
     yield own_items(session, user.id)
     yield select(ItemDraft.item_id).where(col(ItemDraft.author).in_(names) | col(ItemDraft.saved_by).in_(names))
     yield select(ItemDraft.item_id).join(DraftVersion).where(col(DraftVersion.saved_by).in_(names))
-    asked = (
+    asked = _asked(user.id).where(col(ExamPlace.shown_at).is_not(None) | (col(Exam.state) != ExamState.CLOSED))
+    yield asked if seat_id is None else asked.where(ExamSeat.id != seat_id)
+
+
+def _asked(user_id: str) -> SelectOfScalar[str]:
+    """The items of somebody's exams."""
+    return (
         select(ItemRevision.item_id)
         .join(ExamPlace, col(ExamPlace.revision_id) == col(ItemRevision.id))
         .join(ExamSeat, col(ExamSeat.id) == col(ExamPlace.seat_id))
         .join(Exam, col(Exam.id) == col(ExamSeat.exam_id))
-        .where(ExamSeat.user_id == user.id)
-        .where(col(ExamPlace.shown_at).is_not(None) | (col(Exam.state) != ExamState.CLOSED))
+        .where(ExamSeat.user_id == user_id)
     )
-    yield asked if seat_id is None else asked.where(ExamSeat.id != seat_id)
 
 
 def _revision_queries(session: Session, user: User) -> Iterator[SelectOfScalar[Any]]:
@@ -81,13 +86,13 @@ def _leased(session: Session, user: User) -> set[str]:
 
 
 def _items_of(session: Session, revisions: set[str]) -> Iterator[str]:
-    ids = sorted(revisions)
-    for start in range(0, len(ids), 5_000):
-        wanted = col(ItemRevision.id).in_(ids[start : start + 5_000])
-        yield from session.exec(select(ItemRevision.item_id).where(wanted))
+    for ids in portions(sorted(revisions)):
+        yield from session.exec(select(ItemRevision.item_id).where(col(ItemRevision.id).in_(ids)))
 
 
 def _twins(session: Session, items: set[str]) -> set[str]:
+    if not items:  # most people sit no exam, and every list of items asks
+        return set()
     grouped = session.exec(select(Item.id, Item.twin_group).where(col(Item.twin_group).is_not(None))).all()
     groups = {group for item, group in grouped if item in items}
     return {item for item, group in grouped if group in groups}
@@ -95,12 +100,6 @@ def _twins(session: Session, items: set[str]) -> set[str]:
 
 def shut_items(session: Session, user_id: str) -> set[str]:
     """Ids of the items that are in somebody's exam and not yet over for them: they may see neither page nor key."""
-    query = (
-        select(ItemRevision.item_id)
-        .join(ExamPlace, col(ExamPlace.revision_id) == col(ItemRevision.id))
-        .join(ExamSeat, col(ExamSeat.id) == col(ExamPlace.seat_id))
-        .join(Exam, col(Exam.id) == col(ExamSeat.exam_id))
-        .where(ExamSeat.user_id == user_id, col(ExamSeat.finished_at).is_(None), Exam.state != ExamState.CLOSED)
-    )
+    query = _asked(user_id).where(col(ExamSeat.finished_at).is_(None), Exam.state != ExamState.CLOSED)
     items = set(session.exec(query))
     return items | _twins(session, items)

@@ -1,9 +1,10 @@
 """The questions of one person's exam: none that they know, each under the condition that is theirs."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from core.condition import IN_WORDS, Condition
 from core.content import MediaPart
@@ -15,7 +16,7 @@ from evaluation.exam.known_items import known_items
 from evaluation.report.items import clusters_of
 from warehouse.release.records import portions
 from warehouse.release.tombstones import withdrawn_media, withdrawn_shown
-from warehouse.tables import Exam, ExamItem, ExamPlace, ExamSeat, Item, ItemRevision, User
+from warehouse.tables import Exam, ExamItem, ExamPlace, ExamSeat, Item, ItemRevision, PlaceState, User
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,18 @@ class Seating:
             if conditions := self._conditions(row):
                 return row, condition_at(conditions, turn, number)
         return None
+
+
+def counts_of(session: Session, seat_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """By seat, how many questions it has that can be put, and how many of them are behind its person."""
+    query = select(ExamPlace.seat_id, ExamPlace.state, func.count()).where(col(ExamPlace.seat_id).in_(seat_ids))
+    states: dict[str, Counter[PlaceState]] = {seat_id: Counter() for seat_id in seat_ids}
+    for seat_id, state, count in session.exec(query.group_by(col(ExamPlace.seat_id), col(ExamPlace.state))):
+        states[seat_id][PlaceState(state)] = count
+    return {
+        seat_id: (total := found.total() - found[PlaceState.VOID], total - found[PlaceState.WAITING])
+        for seat_id, found in states.items()
+    }
 
 
 def question_of(session: Session, place: ExamPlace) -> Question:

@@ -9,7 +9,7 @@ from core.content import Frozen, Part
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
 from core.question import Question, QuestionKind
-from evaluation.exam.places import Seating, can_be_put, question_of
+from evaluation.exam.places import Seating, can_be_put, counts_of, question_of
 from evaluation.exam.sheet import Sheet, answer_text
 from evaluation.graders.choice import chosen
 from evaluation.prompts import render
@@ -102,7 +102,9 @@ def seats_of(session: Session, user_id: str) -> list[SeatView]:
         .where(ExamSeat.user_id == user_id, Exam.state != ExamState.DRAFT)
         .order_by(col(ExamSeat.invited_at), col(ExamSeat.id))
     )
-    return [_seat_view(session, seat, exam) for seat, exam in session.exec(query).all()]
+    found = session.exec(query).all()
+    counts = counts_of(session, [seat.id for seat, _ in found])
+    return [_seat_view(seat, exam, *counts[seat.id]) for seat, exam in found]
 
 
 def ask_next(session: Session, seat_id: str, user_id: str, clock: Clock = utc_now) -> Asked | None:
@@ -236,14 +238,12 @@ def _seat(session: Session, seat_id: str, user_id: str) -> tuple[ExamSeat, Exam]
     return seat, exam
 
 
-def _seat_view(session: Session, seat: ExamSeat, exam: Exam) -> SeatView:
-    states = session.exec(select(ExamPlace.state).where(ExamPlace.seat_id == seat.id)).all()
-    asked = [state for state in states if state is not PlaceState.VOID]
+def _seat_view(seat: ExamSeat, exam: Exam, total: int, done: int) -> SeatView:
     return SeatView(
         seat_id=seat.id,
         exam=exam.name,
-        total=len(asked),
-        done=sum(state is not PlaceState.WAITING for state in asked),
+        total=total,
+        done=done,
         limit_s=exam.limit_s,
         asks_confidence=exam.asks_confidence,
         started_at=seat.started_at,
@@ -292,10 +292,7 @@ def _exchange(session: Session, seat: ExamSeat, exam: Exam, user: User, place: E
 def _end(session: Session, seat: ExamSeat, place: ExamPlace, state: PlaceState, clock: Clock) -> PlaceState:
     place.state, place.answered_at = state, clock()
     _extend(place, place.answered_at, begins=False)
-    session.add(place)
-    session.flush()
-    if _waiting(session, seat) is None:
-        _finish(session, seat, clock)
+    _leave_behind(session, seat, place, clock)
     return state
 
 
@@ -306,7 +303,6 @@ def _run_out(
 
     So it counts no less for somebody whose connection broke than for who sat there and had the page hand it in.
     """
-    assert place.shown_at is not None
     sheet = Sheet.model_validate(place.saved) if filled is None else filled
     if sheet.cannot_tell:
         place.state = PlaceState.ABSTAINED
@@ -315,12 +311,16 @@ def _run_out(
         place.confidence = sheet.confidence if exam.asks_confidence else None
     else:
         place.state = PlaceState.TIMED_OUT
-    place.answered_at = place.shown_at + timedelta(seconds=exam.limit_s or 0)
+    place.answered_at = _ends_at(exam, place)
+    _leave_behind(session, seat, place, clock)
+    return place.state
+
+
+def _leave_behind(session: Session, seat: ExamSeat, place: ExamPlace, clock: Clock) -> None:
     session.add(place)
     session.flush()
     if _waiting(session, seat) is None:
         _finish(session, seat, clock)
-    return place.state
 
 
 def _finish(session: Session, seat: ExamSeat, clock: Clock) -> None:
@@ -331,9 +331,15 @@ def _finish(session: Session, seat: ExamSeat, clock: Clock) -> None:
 
 
 def _is_over(exam: Exam, place: ExamPlace, now: datetime, grace: timedelta = GRACE) -> bool:
+    ends_at = _ends_at(exam, place)
+    return ends_at is not None and now > ends_at + grace
+
+
+def _ends_at(exam: Exam, place: ExamPlace) -> datetime | None:
+    """When the time of a question is over; None while it was not shown, and where there is no limit."""
     if exam.limit_s is None or place.shown_at is None:
-        return False
-    return now > place.shown_at + timedelta(seconds=exam.limit_s) + grace
+        return None
+    return place.shown_at + timedelta(seconds=exam.limit_s)
 
 
 def _extend(place: ExamPlace, now: datetime, *, begins: bool) -> None:
@@ -354,15 +360,12 @@ def _check(question: Question, text: str | None) -> None:
 
 def _asked(session: Session, seat: ExamSeat, exam: Exam, place: ExamPlace) -> Asked:
     question = question_of(session, place)
-    view = _seat_view(session, seat, exam)
+    total, done = counts_of(session, [seat.id])[seat.id]
     *prompt, _how_to_answer = render(question)[0].parts
-    ends_at = None
-    if exam.limit_s is not None and place.shown_at is not None:
-        ends_at = place.shown_at + timedelta(seconds=exam.limit_s)
     return Asked(
         place_id=place.id,
-        number=view.done + 1,
-        total=view.total,
+        number=done + 1,
+        total=total,
         prompt=tuple(prompt),
         kind=question.kind,
         choices=tuple(choice.text for choice in question.choices),
@@ -370,7 +373,7 @@ def _asked(session: Session, seat: ExamSeat, exam: Exam, place: ExamPlace) -> As
         steps=tuple(AskedStep(ask=step.ask, points=step.points) for step in question.steps),
         language=question.language,
         asks_confidence=exam.asks_confidence,
-        ends_at=ends_at,
+        ends_at=_ends_at(exam, place),
         saved=Sheet.model_validate(place.saved),
     )
 

@@ -29,14 +29,14 @@ def _by_ability(frame: Frame, models: Sequence[str], people: Sequence[str]) -> T
         return None
     found = frame.names("ability", _SHARED)
     abilities = [one.value for one in ReportAbility if one.value in found]
+    rivals = [model for model in shown if model not in people]
     leads = with_holm(
         [
             frame.difference({"model": (best,), **_SHARED}, {"model": (model,), **_SHARED}, np.random.default_rng(SEED))
-            for model in shown
-            if model not in people
+            for model in rivals
         ]
     )
-    ahead = dict(zip([model for model in shown if model not in people], leads, strict=True))
+    ahead = dict(zip(rivals, leads, strict=True))
     rows = []
     for model in shown:
         of_model: Selection = {"model": (model,), **_SHARED}

@@ -13,7 +13,7 @@ from core.ids import Clock, utc_now
 from core.provenance import content_hash
 from evaluation.metrics import wilson
 from qc.review.verdicts import checked_codes
-from qc.review.waiting import REVIEW, cases_seen, last_leases
+from qc.review.waiting import REVIEW, cases_seen, last_leases, turn
 from warehouse import events
 from warehouse.items import current_revision, find_item, get_item
 from warehouse.people import Role, get_user, require_role
@@ -182,8 +182,7 @@ def gold_due(session: Session, user: User, every: int = GOLD_EVERY) -> GoldDue |
     query = select(GoldItem.revision_id).join(ItemRevision).where(col(GoldItem.active))
     offered = set(session.exec(query.where(col(ItemRevision.item_id).not_in(known)))) - cases_seen(session, user)
     held = last_leases(session, user, REVIEW)
-    rank = {None: 1, AssignmentState.RELEASED: 2}
-    first = min(offered, key=lambda one: (rank.get(held.get(one), 0), content_hash([one, user.name])), default=None)
+    first = min(offered, key=lambda one: (turn(held.get(one)), content_hash([one, user.name])), default=None)
     return None if first is None else GoldDue(first, held.get(first) is AssignmentState.RELEASED)
 
 

@@ -20,6 +20,7 @@ from qc.review.waiting import (
     open_cases,
     revision_of,
     task_id_of,
+    turn,
     waiting_for_review,
 )
 from warehouse.assignments import finish, renew, take
@@ -196,8 +197,7 @@ def _decidable(session: Session, user: User, clock: Clock) -> list[Waiting]:
 def _take_first(session: Session, user: User, kind: str, waiting: Iterable[Waiting], clock: Clock) -> Task | None:
     """The first that nobody else takes at this moment."""
     held = last_leases(session, user, kind)
-    rank = {None: 1, AssignmentState.RELEASED: 2}
-    ordered = sorted(waiting, key=lambda one: rank.get(held.get(one.revision_id), 0))
+    ordered = sorted(waiting, key=lambda one: turn(held.get(one.revision_id)))
     # What others take or decide at this moment is waited for last: else all who come at once queue for each in turn.
     for waits in (False, True):
         for candidate in ordered:

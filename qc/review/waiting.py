@@ -109,6 +109,11 @@ def last_leases(session: Session, user: User, kind: str) -> dict[str, Assignment
     return {revision_of(task_id): AssignmentState(state) for task_id, state in held}
 
 
+def turn(lease: AssignmentState | None) -> int:
+    """Of tasks the turn by the last lease: first what ran out, then what was never theirs, last what they gave back."""
+    return {None: 1, AssignmentState.RELEASED: 2}.get(lease, 0)
+
+
 def _left_open(session: Session, number: int, item_id: str | None) -> dict[str, datetime]:
     """Revisions whose last verdict by a check is `unknown`, with its moment."""
     query = (
