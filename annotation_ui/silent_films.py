@@ -18,7 +18,7 @@ class SilentFilms:
         self._blobs = blobs
         self._folder = folder
         self._known_silent: set[str] = set()
-        # A long film takes seconds to copy; who asks for it meanwhile waits for the same copy.
+        # A long film takes seconds to copy, and is copied once.
         self._copying = threading.Lock()
 
     def get(self, sha256: str) -> Path | None:
@@ -29,22 +29,24 @@ class SilentFilms:
             MediaError: It cannot be read.
         """
         kept = self._folder / sha256[:2] / f"{sha256}.silent"
-        with self._copying:
-            if sha256 in self._known_silent:
-                return None
-            if kept.is_file():
-                return kept
-            return kept if self._make(kept, sha256) else None
+        if not self._is_known(kept, sha256):
+            # Only who asks for a new film waits: players ask for parts of the others all the time.
+            with self._copying:
+                if not self._is_known(kept, sha256):
+                    self._look(kept, sha256)
+        return None if sha256 in self._known_silent else kept
 
-    def _make(self, kept: Path, sha256: str) -> bool:
+    def _is_known(self, kept: Path, sha256: str) -> bool:
+        return sha256 in self._known_silent or kept.is_file()
+
+    def _look(self, kept: Path, sha256: str) -> None:
         from core.media.video import demux_into
         from evaluation.recoding import has_sound
 
         with as_local_file(self._blobs, sha256) as film:
             if not has_sound(film):
                 self._known_silent.add(sha256)
-                return False
+                return
             kept.parent.mkdir(parents=True, exist_ok=True)
             with appearing(kept) as place, place.open("w+b") as picture, tempfile.TemporaryFile() as sound:
                 demux_into(picture, sound, film)
-        return True
