@@ -107,7 +107,7 @@ def _decide(page: Page, detail: TakeDetail) -> None:
         Shortcut(("a",), "A", t("Accept"), "take-accept"),
         Shortcut(("x",), "X", t("Refuse"), "take-refuse"),
     ]
-    shortcuts(t, keys, "take-keys")
+    shortcuts(t, keys, f"take-keys-{detail.row.id}")
     if not (accepted or refused):
         return
     try:

@@ -201,11 +201,16 @@ def test_keys_press_what_is_seen_and_rest_while_somebody_types(rita, desk):
         rita.keyboard.press(key)
         expect(rita.locator(".ip-choice.on b")).to_have_text([wanted])
         rita.settle()
-    # Faster than the page is drawn: A, B, C, and back.
-    for key in "1jjk":
+    # Faster than the page is drawn: A, B, C, B, C, D, C, and back to B.
+    for key in "1jjkjjkk":
         rita.keyboard.press(key)
     expect(rita.locator(".ip-choice.on b")).to_have_text(["B"])
     rita.settle()
+    for label in "DACA":
+        rita.get_by_role("button", name=f"Choose {label}").click()
+    expect(rita.locator(".ip-choice.on b")).to_have_text(["A"])
+    rita.settle()
+    expect(rita.locator(".ip-choice.on b")).to_have_text(["A"])
     rita.keyboard.press("0")
     expect(rita.locator(".ip-choice.on b")).to_have_text(["–"])
     rita.settle()

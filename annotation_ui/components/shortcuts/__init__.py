@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
+from itertools import count
 
 import streamlit as st
 
@@ -14,6 +15,7 @@ _mount = st.components.v2.component(
     css=_FILES.joinpath("shortcuts.css").read_text(encoding="utf-8"),
     js=_FILES.joinpath("shortcuts.js").read_text(encoding="utf-8"),
 )
+_drawings = count()
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Walk:
 def shortcuts(t: Words, found: Sequence[Shortcut], key: str, walk: Walk | None = None) -> None:
     """Listen for keys on the whole page, as long as this is drawn; `?` opens and closes the list of them.
 
+    Keys, and clicks on the same buttons, that come faster than the page is drawn are pressed one after the other, each
+    once the last one is drawn; those that wait are dropped when a component with another `key` takes the place.
     Nothing is heard while somebody types or an input method composes, and browsers keep their own combinations.
     """
     _mount(
@@ -53,5 +57,7 @@ def shortcuts(t: Words, found: Sequence[Shortcut], key: str, walk: Walk | None =
             "title": t("Keyboard shortcuts"),
             "toggle": t("Show or hide this list"),
             "typing": t("They rest while you type."),
+            # New with every drawing, so that the browser's part hears of each: keys wait for what others pressed.
+            "drawing": next(_drawings),
         },
     )

@@ -1,23 +1,29 @@
 // One listener for each place where the component stands; what it presses comes anew with every drawing.
 const places = new WeakMap();
-// A press that no drawing has answered for so long came to nothing.
-const DRAWN_MS = 3000;
+// Streamlit puts clicks together that come during one drawing, and forgets their order. So each key, and each click on
+// what keys press, waits until what the one before it pressed is drawn; a press that no drawing has answered for so
+// long came to nothing.
+const DRAWN_MS = 10_000;
 
 export default function ({ data, parentElement }) {
   let place = places.get(parentElement);
   if (!place) {
-    place = { data, open: false };
+    place = { data, open: false, waiting: [], timer: null };
     places.set(parentElement, place);
     draw(place, parentElement);
     // On the window and before all others: Streamlit has shortcuts of its own for single letters.
     place.listener = (event) => heard(place, event);
     window.addEventListener("keydown", place.listener, true);
+    place.clicked = (event) => clicked(place, event);
+    window.addEventListener("click", place.clicked, true);
   }
   place.data = data;
-  if (place.pressed?.widget === data.walk?.at) place.pressed = null;
   fill(place);
+  goOn(place);
   return () => {
+    clearTimeout(place.timer);
     window.removeEventListener("keydown", place.listener, true);
+    window.removeEventListener("click", place.clicked, true);
     places.delete(parentElement);
   };
 }
@@ -33,20 +39,59 @@ function heard(place, event) {
     show(place, pressed === "?" && !place.open);
     return;
   }
-  const found = place.data.shortcuts.find((one) => one.keys.includes(pressed));
-  if (found) {
-    taken(event);
-    press(place, found.widget, found.place);
-    return;
+  if (!isMeant(place.data, pressed)) return;
+  taken(event);
+  inTurn(place, pressed);
+}
+
+// A click of somebody's own takes its turn like the key that stands for it.
+function clicked(place, event) {
+  if (!event.isTrusted || isCovered()) return;
+  const button = event.target.closest("button");
+  const found = button && place.data.shortcuts.find((one) => buttonIn(one.widget, one.place) === button);
+  if (!found) return;
+  taken(event);
+  inTurn(place, found.keys[0]);
+}
+
+function inTurn(place, pressed) {
+  place.waiting.push(pressed);
+  if (place.timer === null) goOn(place);
+}
+
+function isMeant({ shortcuts, walk }, pressed) {
+  return shortcuts.some((one) => one.keys.includes(pressed)) || (walk && (pressed === "j" || pressed === "k"));
+}
+
+// Press what is waiting, up to the first press that the server answers by a drawing.
+function goOn(place) {
+  clearTimeout(place.timer);
+  place.timer = null;
+  while (place.waiting.length && place.timer === null) {
+    if (isCovered()) {
+      place.waiting = [];
+      return;
+    }
+    const button = buttonFor(place.data, place.waiting.shift());
+    if (!button || button.disabled) continue;
+    if (button.closest(".stButton, .stFormSubmitButton")) place.timer = setTimeout(() => goOn(place), DRAWN_MS);
+    button.scrollIntoView({ block: "nearest" });
+    button.click();
   }
-  const walk = place.data.walk;
-  if (walk && (pressed === "j" || pressed === "k")) {
-    taken(event);
-    const step = pressed === "j" ? 1 : -1;
-    const from = walk.widgets.indexOf(standsAt(place));
-    const to = from < 0 ? (step > 0 ? 0 : walk.widgets.length - 1) : from + step;
-    press(place, walk.widgets[to], 0);
-  }
+}
+
+function buttonFor({ shortcuts, walk }, pressed) {
+  const found = shortcuts.find((one) => one.keys.includes(pressed));
+  if (found) return buttonIn(found.widget, found.place);
+  if (!walk) return null;
+  const step = pressed === "j" ? 1 : -1;
+  const from = walk.widgets.indexOf(walk.at);
+  const to = from < 0 ? (step > 0 ? 0 : walk.widgets.length - 1) : from + step;
+  return to in walk.widgets ? buttonIn(walk.widgets[to], 0) : null;
+}
+
+function buttonIn(widget, at) {
+  return document.querySelectorAll(`.st-key-${CSS.escape(widget)} button`)[at];
 }
 
 function taken(event) {
@@ -67,23 +112,6 @@ function isTyping(event) {
 // A dialog or an open list lies over the page: what is under it is not to be pressed.
 function isCovered() {
   return document.querySelector("[role=dialog][aria-modal=true], [data-testid=stDialog], [data-baseweb=popover]") !== null;
-}
-
-function press(place, widget, at) {
-  if (!widget) return;
-  const buttons = document.querySelectorAll(`.st-key-${CSS.escape(widget)} button`);
-  const button = buttons[at];
-  if (!button || button.disabled) return;
-  button.scrollIntoView({ block: "nearest" });
-  button.click();
-  if (place.data.walk?.widgets.includes(widget)) place.pressed = { widget, since: Date.now() };
-}
-
-// Where a walk stands: keys may come faster than the drawings that they lead to, the last of which brings the same.
-function standsAt(place) {
-  const { pressed } = place;
-  if (pressed && Date.now() - pressed.since < DRAWN_MS) return pressed.widget;
-  return place.data.walk.at;
 }
 
 function draw(place, parent) {
