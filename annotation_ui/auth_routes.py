@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from annotation_ui.accounts import MIN_PASSWORD_LENGTH
 from annotation_ui.auth import LINK_PATH, SESSION_LIFE, Auth, DeadLink, SignedIn
-from annotation_ui.html import render, stylesheet
+from annotation_ui.html import icon_address, render, stylesheet
 from annotation_ui.studio import Studio
 from annotation_ui.told import Told
 from annotation_ui.words import LANGUAGES, N_, Words, closest_language, words_in
@@ -151,7 +151,7 @@ class AuthRoutes:
         t = _reader(request)
         others = [(code, name, _with_language(request, code)) for code, name in LANGUAGES.items() if code != t.language]
         text = render(
-            template, t, style=stylesheet(), project=self._project_name, others=others,
+            template, t, icon=icon_address(), style=stylesheet(), project=self._project_name, others=others,
             problem=t(problem.text, **problem.values) if problem else None, **values,
         )  # fmt: skip
         response = HTMLResponse(text, status_code=400 if problem else 200, headers=_GUARDS)

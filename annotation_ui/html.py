@@ -43,3 +43,9 @@ def render(template: str, t: Words, **values: object) -> str:
 def stylesheet() -> str:
     """The studio's style sheet."""
     return files("annotation_ui").joinpath("assets", "studio.css").read_text(encoding="utf-8")
+
+
+@cache
+def icon_address() -> str:
+    """The studio's icon, held in its address: pages outside the door load nothing from elsewhere."""
+    return data_address(files("annotation_ui").joinpath("assets", "icon.svg").read_bytes(), "image/svg+xml")
