@@ -69,7 +69,7 @@ def _check_flush(session: Session, _context: Any, _instances: Any) -> None:
             raise ImmutableRow("of a Caption only the state changes; write a new version with captions.edit_caption")
         if isinstance(row, Release) and _was_sealed(row):
             raise ImmutableRow(f"release {row.name} {row.version} is sealed; build a new version instead")
-        if isinstance(row, Item) and "state" in _changes(row) and session.info.get(ADVANCING) != row.id:
+        if isinstance(row, Item) and "state" in _changes(row) and row.id not in session.info.get(ADVANCING, ()):
             raise StateWrittenDirectly(f"item {row.name!r}: change its state with warehouse.lifecycle.advance")
 
 

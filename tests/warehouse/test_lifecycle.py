@@ -19,6 +19,7 @@ from warehouse.lifecycle import (
     StaleVersion,
     UnknownItem,
     advance,
+    advance_all,
     possible_actions,
 )
 from warehouse.tables import Event, Item, ItemState
@@ -266,3 +267,33 @@ def test_messages_are_one_line(database):
         with pytest.raises(kind) as caught, database.session() as session:
             advance(session, item_id, version, step(action))
         assert "\n" not in str(caught.value)
+
+
+def test_many_take_a_step_at_once_as_each_would_alone(database):
+    ids = [make_item(database, name) for name in ("pears", "apples", "figs")]
+    with database.session() as session:
+        advance_all(session, dict.fromkeys(reversed(ids), 1), step("submit"))
+    assert [replay(look(database, id_)[2]) for id_ in ids] == [("submitted", 2)] * 3
+    assert [look(database, id_)[:2] for id_ in ids] == [("submitted", 2)] * 3
+    with database.reading() as session:
+        told = session.exec(select(Event.subject_id).order_by(Event.sequence)).all()
+    assert told == ids[::-1], "in the order given"
+
+
+@pytest.mark.parametrize(
+    ("last", "action", "reason", "mistake"),
+    [
+        (1, "pass_round1", True, StaleVersion),
+        (2, "submit", True, ImpossibleAction),
+        (2, "reject", False, ReasonMissing),
+        (None, "pass_round1", True, UnknownItem),
+    ],
+)
+def test_where_one_of_many_cannot_none_does(database, last, action, reason, mistake):
+    ids = [make_item(database, name) for name in ("pears", "apples")]
+    for id_ in ids:
+        walk(database, id_, ["submit"])
+    versions = {ids[0]: 2, ids[1]: last} if last else {ids[0]: 2, "nobody": 1}
+    with database.session() as session, pytest.raises(mistake):
+        advance_all(session, versions, step(action, reason))
+    assert [look(database, id_)[:2] for id_ in ids] == [("submitted", 2)] * 2

@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import sqlite3
 import uuid
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,17 +16,35 @@ from sqlmodel import select
 from core.content import parse_prompt
 from core.media.limits import MediaLimits
 from warehouse import events
+from warehouse.audits import content_sha256
 from warehouse.guards import ImmutableRow
 from warehouse.items import Draft, get_item, revise_item
 from warehouse.lifecycle import Action, Advance, advance
-from warehouse.release.build import Query, Recipe, build_release, describe_release
+from warehouse.release import seal as sealing
+from warehouse.release.build import Query, Recipe, build_release, describe_release, discard_release
 from warehouse.release.licences import may_publish
 from warehouse.release.manifest import canary_of
 from warehouse.release.media_checks import MediaChecks
 from warehouse.release.records import get_release, members_of
-from warehouse.release.seal import SealBlocked, SealOrder, check_release, seal_release
+from warehouse.release.seal import BuiltAnew, SealBlocked, SealOrder, check_release, seal_release
 from warehouse.release.splits import SplitPlan
-from warehouse.tables import DuplicateLink, Event, ItemState, Material, MaterialState, Release, ReleaseState
+from warehouse.release.weighing import weigh
+from warehouse.tables import (
+    AuditSample,
+    Certificate,
+    Consent,
+    Decision,
+    DuplicateLink,
+    Event,
+    Item,
+    ItemState,
+    Material,
+    MaterialSource,
+    MaterialState,
+    Release,
+    ReleaseState,
+    Verdict,
+)
 
 
 def build(world, version="1.0.0", plan=None, salt=None):
@@ -271,6 +291,176 @@ def test_items_that_changed_since_the_build_block(world):
         "rejected": "the item is rejected",
         "linked-0, linked-1": "twins or duplicates lie in dev and test",
     }
+
+
+def one_more_draft(session, world):
+    session.add(Item(name="idea", created_by="writer-7"))
+
+
+def rejected(session, world):
+    item = get_item(session, "a")
+    advance(session, item.id, item.version, Advance(Action.REJECT, "x", ("redundant",)), world.clock)
+
+
+def revised(session, world):
+    item = get_item(session, "a")
+    used = session.exec(select(Material).where(Material.modality == "image")).first()
+    revise_item(
+        session, item, item.version, Draft(world.open_question(used), {"image_1": used.id}, "writer-7"), world.clock
+    )
+
+
+def judged_again(session, world):
+    revision_id = get_item(session, "a").current_revision_id
+    session.add(
+        Verdict(
+            revision_id=revision_id, round=3, by_person=True, decider="judge-8", decision=Decision.PASS,
+            idempotency_key="late",
+        )
+    )  # fmt: skip
+
+
+def certified(session, world):
+    release = get_release(session, "zoo", "1.0.0")
+    members = members_of(session, release)
+    sample = AuditSample(
+        subject="zoo 1.0.0", population=3, size=0, seed=1, drawn_by="max", run_id=world.run_id,
+        subject_sha256=content_sha256(one.revision.content_hash for one in members),
+    )  # fmt: skip
+    session.add(sample)
+    session.flush()
+    session.add(
+        Certificate(
+            sample_id=sample.id, release_id=release.id, audited=0, failures=0, bound=1, confidence=0.95,
+            text="Certified late", run_id=world.run_id,
+        )
+    )  # fmt: skip
+
+
+def paper_changed(session, world):
+    for paper in session.exec(select(MaterialSource)):
+        paper.author = "Ben"
+
+
+def withdrawn(session, world):
+    session.exec(select(Material)).first().state = MaterialState.WITHDRAWN
+
+
+def consent_taken_back(session, world):
+    session.exec(select(Consent)).one().withdrawn_at = world.clock()
+
+
+def linked(session, world):
+    first, second = sorted(session.exec(select(Material.id).where(Material.modality == "image")))
+    session.add(DuplicateLink(first_id=first, second_id=second, method="phash@1", distance=0, run_id=world.run_id))
+
+
+def three_items(world):
+    world.choice_item("a", 1)
+    world.choice_item("b", 2)
+    spoken = world.material(world.sound(500), consent=world.consent())
+    world.accept("c", world.open_question(spoken), {"audio_1": spoken})
+    # With this seed the items with pictures part.
+    build(world, plan=SplitPlan(0.5, 0, 3))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (one_more_draft, '"written":4'),
+        (judged_again, '"by_people":4'),
+        (certified, "Certified late"),
+        (paper_changed, '"author":"Ben"'),
+    ],
+)
+def test_the_manifest_tells_what_changed_since_it_was_composed(any_world, monkeypatch, change, told):
+    world, weighings = any_world, []
+    three_items(world)
+
+    def counted(*given):
+        weighings.append(given)
+        return weigh(*given)
+
+    monkeypatch.setattr(sealing, "weigh", counted)
+    sealed = seal(world, guard=lambda session: change(session, world))
+    data = world.blobs.get(sealed.release.manifest_sha256)
+    assert told in data.decode()
+    with world.database.reading() as session:
+        assert weigh(session, sealed.release, (), world.clock()).manifest.to_bytes() == data
+    # An item that is written elsewhere is only counted: in a busy project there is always one.
+    assert len(weighings) == (1 if change is one_more_draft else 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (rejected, "the item is rejected"),
+        (revised, "the item has a newer one"),
+        (withdrawn, "is withdrawn"),
+        (consent_taken_back, "was withdrawn on"),
+        (linked, "lie in dev and test"),
+    ],
+)
+def test_what_blocks_since_the_release_was_weighed_is_found(any_world, change, problem):
+    world = any_world
+    three_items(world)
+    with pytest.raises(SealBlocked) as caught:
+        seal(world, guard=lambda session: change(session, world))
+    assert [problem in one.problem for one in caught.value.findings] == [True]
+    with world.database.reading() as session:
+        assert get_release(session, "zoo", "1.0.0").state == ReleaseState.BUILT
+
+
+def test_a_consent_that_ends_between_weighing_and_sealing_blocks(world):
+    spoken = world.material(world.sound(500), consent=world.consent(expires_at=world.clock() + timedelta(hours=1)))
+    world.accept("spoken", world.open_question(spoken), {"audio_1": spoken})
+    build(world)
+    late = []
+
+    def clock():
+        return world.clock() + timedelta(hours=2 * len(late))
+
+    order = SealOrder("zoo", "1.0.0", "max", guard=late.append)
+    with pytest.raises(SealBlocked, match="ended on 2026-03-01"):
+        seal_release(world.database, world.blobs, order, clock)
+
+
+def test_a_draft_built_anew_between_weighing_and_sealing_is_not_sealed_unseen(world, monkeypatch):
+    world.choice_item("a", 1)
+    build(world)
+
+    def then_rebuilt(*given):
+        monkeypatch.setattr(sealing, "weigh", weigh)
+        found = weigh(*given)
+        with world.database.session() as session:
+            discard_release(session, "zoo", "1.0.0", "max", world.clock)
+        world.choice_item("b", 2)
+        build(world)
+        return found
+
+    monkeypatch.setattr(sealing, "weigh", then_rebuilt)
+    with pytest.raises(BuiltAnew, match="seal it again"):
+        seal(world)
+    assert world.reload("b").state == ItemState.ACCEPTED
+    seal(world)
+    assert [row["qid"] for row in manifest_of(world)["rows"]] == ["a", "b"]
+    assert world.reload("b").state == ItemState.RELEASED
+
+
+def test_no_write_waits_while_a_release_is_weighed(world, monkeypatch):
+    """Of ten thousand items that takes seconds."""
+    world.choice_item("a", 1)
+    build(world)
+    calls = []
+
+    def weighed(*given):
+        with closing(sqlite3.connect(world.database.engine.url.database, timeout=0)) as other:
+            other.execute("BEGIN IMMEDIATE")
+        calls.append(given)
+        return weigh(*given)
+
+    monkeypatch.setattr(sealing, "weigh", weighed)
+    assert seal(world).now and len(calls) == 1
 
 
 def test_sealing_releases_the_items_and_tells_of_it(world):

@@ -12,7 +12,7 @@ from core.question import Question
 from core.taxonomy import load_taxonomy
 from warehouse.consents import Scope, consent_problems
 from warehouse.release.licences import may_publish
-from warehouse.release.records import RELEASABLE, Contents, Member, question_of
+from warehouse.release.records import RELEASABLE, Contents, Member
 from warehouse.tables import Consent, Decision, Material, MaterialSource, MaterialState, Verdict
 
 ROUNDS = (1, 2, 3)
@@ -114,8 +114,7 @@ def shown_media(members: Iterable[Member]) -> dict[str, Shown]:
     places: dict[str, list[tuple[str, str]]] = defaultdict(list)
     materials: dict[str, str] = {}
     for member in members:
-        question = question_of(member.revision)
-        for part in question.media if question else ():
+        for part in member.question.media if member.question else ():
             places[part.media.sha256].append((member.item.name, part.name))
             if part.name in member.materials:
                 materials[part.media.sha256] = member.materials[part.name].id
@@ -143,7 +142,7 @@ def _rounds(member: Member, passed: Collection[tuple[str, int]]) -> Iterator[Fin
 
 
 def _question(member: Member) -> Iterator[Finding]:
-    question = question_of(member.revision)
+    question = member.question
     if question is None or question.content_hash != member.revision.content_hash:
         problem = "its question is not valid in this version of Interplay, or is not what its content hash says"
         yield _of(member, Block.BAD_QUESTION, problem, "revise the item")

@@ -188,7 +188,7 @@ def compose(
         seed=settings["seed"],
         dev_share=settings["dev_share"],
         holdout_share=settings["holdout_share"],
-        funnel=_funnel(states, len(contents.members)),
+        funnel=funnel_of(states, len(contents.members)),
         rounds=tuple(_rounds(verdicts)),
         media=_media(contents, published),
         rows=tuple(_row(member) for member in published),
@@ -236,8 +236,13 @@ def manifest_damages(document: Mapping[str, Any], place: str) -> Iterator[Damage
     yield from (Damage(place, f"{count} rows are named {name!r}") for name, count in names.items() if count > 1)
 
 
+def _question(member: Member) -> Question:
+    assert member.question is not None, "the checks refuse a question that cannot be read"
+    return member.question
+
+
 def _row(member: Member) -> ManifestRow:
-    question = member.revision.as_question()
+    question = _question(member)
     row = {
         "qid": member.item.name,
         "split": member.split,
@@ -251,7 +256,7 @@ def _row(member: Member) -> ManifestRow:
 def _media(contents: Contents, members: Iterable[Member]) -> dict[str, ManifestMedia]:
     found: dict[str, ManifestMedia] = {}
     for member in members:
-        for part in member.revision.as_question().media:
+        for part in _question(member).media:
             sources = contents.sources[member.materials[part.name].id]
             known = found[part.media.sha256].papers if part.media.sha256 in found else ()
             papers = {*known, *map(_paper, sources)}
@@ -272,7 +277,8 @@ def _public(origin: str) -> str | None:
     return origin if is_public else None
 
 
-def _funnel(states: Mapping[ItemState, int], released: int) -> dict[str, int]:
+def funnel_of(states: Mapping[ItemState, int], released: int) -> dict[str, int]:
+    """How many questions came how far (`FUNNEL_STAGES`), from the numbers of items in each state and in the release."""
     in_review = (ItemState.SUBMITTED, ItemState.ROUND1_PASSED, ItemState.ROUND2_PASSED)
     accepted = (ItemState.ACCEPTED, ItemState.RELEASED)
     alone = (ItemState.RETURNED, ItemState.REJECTED, ItemState.RETIRED)

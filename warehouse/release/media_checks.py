@@ -11,7 +11,7 @@ from core.media.probe import probe
 from core.progress import progress
 from warehouse.blobs import BlobStore
 from warehouse.release.checks import Block, Finding, shown_media
-from warehouse.release.records import Contents, question_of
+from warehouse.release.records import Contents
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class MediaChecks:
 
 def media_findings(contents: Contents, blobs: BlobStore, how: MediaChecks) -> list[Finding]:
     """Findings in the bytes of all media that the release shows, each looked at once."""
-    questions = [question for member in contents.members if (question := question_of(member.revision))]
+    questions = [member.question for member in contents.members if member.question]
     refs = {part.media.sha256: part.media for question in questions for part in question.media}
     shown = shown_media(contents.members)
     findings: list[Finding] = []

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pydantic import ValidationError
 from sqlmodel import Session, col, select
@@ -57,6 +58,11 @@ class Member:
     revision: ItemRevision
     split: str
     materials: dict[str, Material] = field(default_factory=dict)
+
+    @cached_property
+    def question(self) -> Question | None:
+        """The revision's question, read once; None when this version of Interplay does not take it."""
+        return question_of(self.revision)
 
 
 @dataclass(frozen=True)

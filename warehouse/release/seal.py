@@ -1,26 +1,23 @@
 """Check a release, and seal it for good."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session
 
 from core.errors import InterplayError
 from core.ids import Clock, utc_now
 from warehouse import events
-from warehouse.audits import content_sha256, standing_certificate
 from warehouse.blobs import BlobStore
 from warehouse.database import Database
-from warehouse.lifecycle import Action, Advance, advance
-from warehouse.release.checks import Finding, record_findings
-from warehouse.release.manifest import NO_CERTIFICATE, Manifest, compose, manifest_damages
+from warehouse.lifecycle import Action, Advance, advance_all
+from warehouse.release.checks import Finding
+from warehouse.release.manifest import funnel_of
 from warehouse.release.media_checks import MediaChecks, media_findings
-from warehouse.release.records import Contents, Guard, contents_of, get_release
-from warehouse.release.splits import item_groups
-from warehouse.release.tombstones import tombstones_of
+from warehouse.release.records import Guard, contents_of, get_release, portions
+from warehouse.release.weighing import Weighed, item_states, weigh
 from warehouse.runs import open_run
-from warehouse.tables import Item, ItemState, Release, ReleaseItem, ReleaseState, Verdict
+from warehouse.tables import Release, ReleaseState
 
 
 class SealBlocked(InterplayError):
@@ -32,6 +29,10 @@ class SealBlocked(InterplayError):
             f"the first: {findings[0].line()}"
         )
         self.findings = list(findings)
+
+
+class BuiltAnew(InterplayError):
+    """A release that was discarded and built again while it was being sealed: of this one no media were checked."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,13 @@ def check_release(database: Database, blobs: BlobStore, order: SealOrder, clock:
         UnknownName: There is no such release.
     """
     with database.reading() as session:
-        contents = contents_of(session, get_release(session, order.name, order.version))
+        release = get_release(session, order.name, order.version)
+        contents = contents_of(session, release)
     findings = media_findings(contents, blobs, order.media)
     with database.reading() as session:
-        found, _ = _weighed(session, contents, order, clock)
-    return found + findings
+        # Again: of one that was discarded meanwhile nothing would be found.
+        release = get_release(session, order.name, order.version)
+        return weigh(session, release, order.allowed_licences, clock()).findings + findings
 
 
 def seal_release(database: Database, blobs: BlobStore, order: SealOrder, clock: Clock = utc_now) -> Sealed:
@@ -77,6 +80,7 @@ def seal_release(database: Database, blobs: BlobStore, order: SealOrder, clock: 
     Raises:
         UnknownName: There is no such release.
         SealBlocked: Something blocks it.
+        BuiltAnew: It is not the one that was looked at.
     """
     with database.reading() as session:
         release = get_release(session, order.name, order.version)
@@ -87,65 +91,44 @@ def seal_release(database: Database, blobs: BlobStore, order: SealOrder, clock: 
     with open_run(database, "release seal", settings, clock=clock) as run:
         # Decoding takes long, so it happens before the transaction; bytes under a sha256 do not change meanwhile.
         findings = media_findings(contents, blobs, order.media)
+        del contents  # it is read again, and ten thousand questions need not lie in memory twice
+        with database.reading() as session:
+            weighed = weigh(session, release, order.allowed_licences, clock())
         with database.session() as session:
-            sealed = _seal(session, blobs, order, findings, clock)
-        run.summary = {"manifest_sha256": sealed.release.manifest_sha256, "items": len(contents.members)}
+            sealed = _seal(session, blobs, order, weighed, findings, clock)
+        run.summary = {"manifest_sha256": sealed.release.manifest_sha256, "items": len(weighed.contents.members)}
     return sealed
 
 
-def _seal(session: Session, blobs: BlobStore, order: SealOrder, findings: Sequence[Finding], clock: Clock) -> Sealed:
+def _seal(
+    session: Session, blobs: BlobStore, order: SealOrder, weighed: Weighed, findings: Sequence[Finding], clock: Clock
+) -> Sealed:
     if order.guard is not None:
         order.guard(session)
     release = get_release(session, order.name, order.version)
     session.refresh(release, with_for_update=True)
     if release.state == ReleaseState.SEALED:
         return Sealed(release, now=False)
-    contents = contents_of(session, release)
-    found, manifest = _weighed(session, contents, order, clock)
-    if found or findings:
-        raise SealBlocked(order.name, order.version, [*found, *findings])
-    assert manifest is not None
+    if release.id != weighed.contents.release.id:
+        raise BuiltAnew(f"release {order.name} {order.version} was built anew while it was checked; seal it again")
+    if not weighed.stands(session, clock()):
+        # Once, and in the transaction that seals, however long that takes: what is sealed must be right.
+        weighed = weigh(session, release, order.allowed_licences, clock())
+    if weighed.findings or findings:
+        raise SealBlocked(order.name, order.version, [*weighed.findings, *findings])
+    assert weighed.manifest is not None
+    versions = {member.item.id: member.item.version for member in weighed.contents.members}
+    funnel = funnel_of(item_states(session), len(versions))
+    manifest = weighed.manifest.model_copy(update={"funnel": funnel})
     release.manifest_sha256 = blobs.put(manifest.to_bytes())
     release.settings = {**release.settings, "allowed_licences": sorted(order.allowed_licences)}
     release.state, release.sealed_at = ReleaseState.SEALED, clock()
     step = Advance(Action.RELEASE, order.actor)
-    for member in contents.members:
-        advance(session, member.item.id, member.item.version, step, clock)
+    for ids in portions(list(versions)):
+        advance_all(session, {id_: versions[id_] for id_ in ids}, step, clock)
     events.record(
         session, order.actor, "release", release.id, "seal", clock,
         name=order.name, version=order.version, manifest_sha256=release.manifest_sha256,
         allowed_licences=sorted(order.allowed_licences),
     )  # fmt: skip
     return Sealed(release, now=True)
-
-
-def _weighed(
-    session: Session, contents: Contents, order: SealOrder, clock: Clock
-) -> tuple[list[Finding], Manifest | None]:
-    """Findings in the records, and the manifest when there are none."""
-    verdicts = _verdicts(session, contents.release)
-    groups = item_groups(session, contents.members)
-    findings = record_findings(contents, verdicts, groups, order.allowed_licences, clock())
-    if findings:
-        return findings, None
-    certificate = standing_certificate(session, content_sha256(one.revision.content_hash for one in contents.members))
-    sentence = certificate.text if certificate else NO_CERTIFICATE
-    tombstones = tombstones_of(session, contents.release, {member.item.name for member in contents.members})
-    manifest = compose(contents, verdicts, _states(session), sentence, tombstones)
-    damages = manifest_damages(json.loads(manifest.to_bytes()), "manifest")
-    return [Finding(one.place, one.what, "report this as a bug of Interplay") for one in damages], manifest
-
-
-def _verdicts(session: Session, release: Release) -> list[Verdict]:
-    query = (
-        select(Verdict)
-        .join(ReleaseItem, col(ReleaseItem.revision_id) == col(Verdict.revision_id))
-        .where(ReleaseItem.release_id == release.id)
-        .order_by(col(Verdict.created_at), col(Verdict.id))
-    )
-    return list(session.exec(query))
-
-
-def _states(session: Session) -> dict[ItemState, int]:
-    counts = session.exec(select(Item.state, func.count()).group_by(col(Item.state)))
-    return {ItemState(state): count for state, count in counts}
