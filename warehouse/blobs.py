@@ -118,6 +118,25 @@ class BlobStore:
         """Whether bytes of that name are stored."""
         return _SHA256.fullmatch(sha256) is not None and bool(self._fs.exists(self._place(sha256)))
 
+    def names(self) -> Iterator[str]:
+        """The sha256 of all that is stored, in no order; what lies elsewhere below the URL is another store's."""
+        for place in self._fs.find(self._root):
+            sha256 = place.rpartition("/")[2]
+            if _SHA256.fullmatch(sha256) and place == self._place(sha256):
+                yield sha256
+
+    def size_and_time(self, sha256: str) -> tuple[int, datetime]:
+        """How many bytes are stored, and when they were.
+
+        Raises:
+            MissingBlob: They are not there.
+        """
+        place = self._place(sha256)
+        try:
+            return self._fs.size(place), self._fs.modified(place)
+        except FileNotFoundError as error:
+            raise self._missing(sha256) from error
+
     def verify(self, sha256: str) -> None:
         """Read the stored bytes through without holding them.
 

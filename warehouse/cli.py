@@ -1,15 +1,17 @@
 """`interplay warehouse ...`."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from sqlmodel import col, select
 
+from core.ids import utc_now
 from warehouse.analytics import snapshot as project_tables
 from warehouse.command_line import JsonOption, ProjectOption, show, show_table
 from warehouse.fact_kinds import FACT_KINDS
-from warehouse.inspection import history_of, inspect_blobs
+from warehouse.inspection import history_of, inspect_blobs, unnamed_blobs
 from warehouse.runs import open_run
 from warehouse.sql_console import run_query
 from warehouse.tables import Run
@@ -86,6 +88,29 @@ def verify(as_json: JsonOption = False, project: ProjectOption = None) -> None:
     state = f"{len(found.problems)} are missing or damaged" if found.problems else "all are whole"
     show(vars(found), [*found.problems, f"{found.blobs} blobs named by the tables: {state}"], as_json)
     raise typer.Exit(1 if found.problems else 0)
+
+
+@app.command()
+def unnamed(
+    days: Annotated[
+        int, typer.Option(min=0, max=36_500, help="Only what was stored so long ago; younger may be under way.")
+    ] = 1,
+    as_json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """List stored bytes that no row of the tables names, as a stopped program leaves them; nothing is removed.
+
+    Example: interplay warehouse unnamed --days 7
+    """
+    with open_workspace(project) as workspace:
+        before = utc_now() - timedelta(days=days)
+        found = unnamed_blobs(workspace.database, workspace.blobs, workspace.originals, before)
+    if not found and not as_json:
+        show(None, ["rows name all that was stored so long ago"], False)
+        return
+    rows = [[one.store, one.sha256, one.size_bytes, f"{one.stored_at:%Y-%m-%d %H:%M}", one.noted] for one in found]
+    documents = [vars(one) | {"stored_at": one.stored_at.isoformat()} for one in found]
+    show_table(documents, ["store", "sha256", "bytes", "stored (UTC)", "noted for"], rows, as_json)
 
 
 @app.command()

@@ -1,9 +1,11 @@
-"""What happened to something, and whether everything that the tables name is really there."""
+"""What happened to something, whether all that the tables name is really there, and what is there that none names."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, SQLModel, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from core.errors import UnknownName
@@ -13,6 +15,8 @@ from warehouse.database import Database
 from warehouse.release.records import question_of
 from warehouse.release.tombstones import withdrawn_media
 from warehouse.tables import Consent, Event, Item, ItemRevision, Material, MaterialState, Recording, Release, User
+
+_SHA256 = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,17 @@ class Inspection:
 
     blobs: int
     problems: list[str]
+
+
+@dataclass(frozen=True)
+class UnnamedBlob:
+    """Bytes in a store (`blobs` or `originals`) that no row names; `noted` is of whom the ledger noted them, if any."""
+
+    store: str
+    sha256: str
+    size_bytes: int
+    stored_at: datetime
+    noted: str | None
 
 
 def inspect_blobs(database: Database, blobs: BlobStore, originals: BlobStore) -> Inspection:
@@ -53,6 +68,32 @@ def inspect_blobs(database: Database, blobs: BlobStore, originals: BlobStore) ->
     return Inspection(len(owners), sorted(problems))
 
 
+def unnamed_blobs(database: Database, blobs: BlobStore, originals: BlobStore, before: datetime) -> list[UnnamedBlob]:
+    """Bytes that were stored before a moment and that no row of any table names: whatever stored them was stopped.
+
+    Younger ones may be of a write under way, and so may older ones that are sent again just now, for storing what is
+    there leaves its moment. A row names whatever stands in it, in a column of its own or anywhere within. The ledger
+    does not: it tells what was to be stored. What no row needs is listed too: what facts alone name, and the media of
+    canaries, which every run stores anew.
+    """
+    stored = {name: set(store.names()) for name, store in (("blobs", blobs), ("originals", originals))}
+    # After the look into the stores: what got its row meanwhile is seen.
+    with database.reading() as session:
+        named = set(_hashes_in_tables(session))
+        left = {name: hashes - named for name, hashes in stored.items()}
+        noted = _noted(session, set().union(*left.values()))
+    found = []
+    for name, store in (("blobs", blobs), ("originals", originals)):
+        for sha256 in sorted(left[name]):
+            try:
+                size, at = store.size_and_time(sha256)
+            except MissingBlob:  # taken away meanwhile
+                continue
+            if at < before:
+                found.append(UnnamedBlob(name, sha256, size, at, noted.get(sha256)))
+    return found
+
+
 def history_of(session: Session, subject: str) -> list[Event]:
     """What happened to an item or a user (by name), a release (as NAME@VERSION) or anything by its id, oldest first.
 
@@ -70,6 +111,26 @@ def history_of(session: Session, subject: str) -> list[Event]:
     if not found:
         raise UnknownName("subject", subject, session.exec(select(Item.name)))
     return found
+
+
+def _hashes_in_tables(session: Session) -> Iterator[str]:
+    # All columns of all tables, so that none that names bytes is forgotten, now or later.
+    for table in SQLModel.metadata.sorted_tables:
+        if table is not SQLModel.metadata.tables[str(Event.__tablename__)]:
+            for row in session.connection().execute(table.select().execution_options(yield_per=1000)):
+                yield from _SHA256.findall(str(row))
+
+
+def _noted(session: Session, hashes: set[str]) -> dict[str, str]:
+    """Of whom the ledger tells of these bytes, the last time."""
+    if not hashes:
+        return {}
+    told = session.exec(select(Event).order_by(col(Event.sequence)).execution_options(yield_per=1000))
+    return {
+        sha256: f"{event.subject_kind} {event.subject_id}"
+        for event in told
+        for sha256 in hashes.intersection(_SHA256.findall(str(event.detail)))
+    }
 
 
 def _named(session: Session, blobs: BlobStore, originals: BlobStore) -> Iterator[NamedBlob]:

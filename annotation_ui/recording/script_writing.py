@@ -57,20 +57,24 @@ def write_script(session: Session, who: Principal, key: str, written: Written, c
         raise NoWords(count=MOST_CHARACTERS)
 
     def handle() -> str:
-        try:
-            script = NewScript(
-                name=searched(written.topic) or _free_name(session, written.language),
-                text=searched(written.text),
-                language=written.language,
-                dialect=searched(written.dialect) or None,
-                role=searched(written.role) or None,
-            )
-            add_scripts(session, [script], who.user_id, clock)
-        except ValidationError:
-            raise BadScriptField from None
-        except ScriptChanged:
-            raise ScriptNameTaken(name=written.topic.strip()) from None
-        return get_script(session, script.name).id
+        topic = searched(written.topic)
+        while True:
+            try:
+                script = NewScript(
+                    name=topic or _free_name(session, written.language),
+                    text=searched(written.text),
+                    language=written.language,
+                    dialect=searched(written.dialect) or None,
+                    role=searched(written.role) or None,
+                )
+                add_scripts(session, [script], who.user_id, clock)
+            except ValidationError:
+                raise BadScriptField from None
+            except ScriptChanged:
+                if topic:
+                    raise ScriptNameTaken(name=written.topic.strip()) from None
+                continue  # Somebody else's got this number at the same moment: the next one is free.
+            return get_script(session, script.name).id
 
     return once(session, who, key, "write a script", handle, clock)
 

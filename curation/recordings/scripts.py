@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 from pydantic import Field as Bounded
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, func, select
 
 from core.errors import InterplayError, UnknownName, first_problem
@@ -104,12 +105,20 @@ def add_scripts(session: Session, scripts: Sequence[NewScript], actor: str, cloc
     """
     done = ScriptsAdded()
     for new in scripts:
-        held = session.exec(select(Script).where(Script.name == new.name)).first()
+        of_that_name = select(Script).where(Script.name == new.name)
+        held = session.exec(of_that_name).first()
         if held is None:
             script = Script(**new.model_dump(), created_by=actor, created_at=clock())
-            session.add(script)
-            session.flush()
-            events.record(session, actor, "script", script.id, "create", clock, name=script.name)
+            try:
+                with session.begin_nested():
+                    session.add(script)
+            except IntegrityError:
+                held = session.exec(of_that_name).first()
+                if held is None:  # nobody else stored it at this moment: it was something else
+                    raise
+            else:
+                events.record(session, actor, "script", script.id, "create", clock, name=script.name)
+        if held is None:
             done.added.append(new.name)
         elif NewScript.model_validate(held.model_dump(include=set(NewScript.model_fields))) == new:
             done.known.append(new.name)

@@ -5,12 +5,14 @@ import json
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import select
 from typer.testing import CliRunner
 
@@ -66,6 +68,7 @@ from curation.tagging.tags import tags_of, texts_of
 from interplay.cli import NOUNS
 from warehouse import events
 from warehouse.consents import Scope
+from warehouse.inspection import unnamed_blobs
 from warehouse.people import UnknownUser
 from warehouse.tables import Consent, Material, MaterialSource, MaterialState, Recording, Run, Script, Segment
 from warehouse.workspace import open_workspace
@@ -99,6 +102,7 @@ def database_url(request, project):
 ON_BOTH = {
     "test_scripts_come_from_both_kinds_of_files_and_twice_is_once",
     "test_a_take_is_sealed_and_measured_and_the_same_bytes_are_the_same_take",
+    "test_bytes_of_a_take_whose_server_is_killed_are_listed_until_it_is_sent_again",
     "test_a_take_is_of_an_open_script_by_whose_consent_it_is",
     "test_models_are_asked_later_and_what_they_say_is_kept",
     "test_an_accepted_take_is_a_material_with_its_words_papers_and_dialect",
@@ -186,6 +190,13 @@ def test_scripts_come_from_both_kinds_of_files_and_twice_is_once(workspace, cloc
         assert [one.script.name for one in list_scripts(session, only_open=True)] == ["b", "c"]
         with pytest.raises(UnknownName, match="did you mean"):
             close_script(session, "aa", "ana", clock)
+
+
+def test_a_script_refused_for_another_reason_is_not_taken_for_one_that_is_there(workspace, clock):
+    refusal = "CREATE TRIGGER full BEFORE INSERT ON script BEGIN SELECT RAISE(ABORT, 'no room'); END"
+    with pytest.raises(IntegrityError, match="no room"), workspace.database.session() as session:
+        session.connection().execute(text(refusal))
+        add_scripts(session, [script_of("a", "Hello")], "ana", clock)
 
 
 @pytest.mark.parametrize(
@@ -464,6 +475,27 @@ def test_a_take_is_sealed_and_measured_and_the_same_bytes_are_the_same_take(stud
         with pytest.raises(UnknownName):
             get_take(session, "")
         assert [one.action for one in events.history(session, "recording", recording.id)] == ["record"]
+
+
+def test_bytes_of_a_take_whose_server_is_killed_are_listed_until_it_is_sent_again(studio, monkeypatch):
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    def unnamed(age):
+        before = datetime.now(UTC) - age
+        return unnamed_blobs(studio.workspace.database, studio.workspace.blobs, studio.workspace.originals, before)
+
+    data = take(studio.media, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr("curation.recordings.takes._store", killed)
+        with pytest.raises(KeyboardInterrupt):
+            studio.add(data)
+    (left,) = unnamed(timedelta(0))
+    assert (left.store, left.sha256) == ("originals", hashlib.sha256(data).hexdigest())
+    assert (left.size_bytes, left.noted) == (len(data), f"consent {studio.consent.id}")
+    assert unnamed(timedelta(hours=1)) == [], "a write may be under way"
+    studio.accept(studio.add(data))
+    assert unnamed(timedelta(0)) == []
 
 
 @pytest.mark.parametrize(

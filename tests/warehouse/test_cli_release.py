@@ -157,6 +157,7 @@ def test_every_lost_blob_is_told(call, world):
     call("release build zoo 1.0.0")
     manifest = call("release seal zoo 1.0.0 --json")["manifest_sha256"]
     assert call("warehouse verify --json") == {"blobs": 5, "problems": []}
+    assert call("warehouse unnamed --days 0 --json") == []
     gone, rotten = world.blobs.put(world.picture(1)), world.blobs.put(world.sound(202))
     root = world.workspace.project.root / "blobs"
     (root / gone[:2] / gone).unlink()
@@ -167,6 +168,17 @@ def test_every_lost_blob_is_told(call, world):
     assert any(problem.startswith("material ") and f"{gone} is not in" in problem for problem in problems)
     assert any(problem.startswith("material ") and f"{rotten} in" in problem for problem in problems)
     assert any(problem.startswith("manifest of release zoo 1.0.0: ") for problem in problems)
+
+
+def test_bytes_that_no_row_names_are_listed_and_stay(call, world):
+    named = world.material(world.picture(1))
+    lost = {world.blobs.put(b"lost"): "blobs", world.workspace.originals.put(b"lost too"): "originals"}
+    found = call("warehouse unnamed --days 0 --json")
+    assert {one["sha256"]: one["store"] for one in found} == lost and {one["noted"] for one in found} == {None}
+    assert call("warehouse unnamed --json") == [], "a write may be under way"
+    assert "rows name all" in call("warehouse unnamed")
+    assert all(sha256 in call("warehouse unnamed --days 0") for sha256 in lost)
+    assert world.blobs.get(next(iter(lost))) == b"lost" and world.blobs.exists(named.media_ref.sha256)
 
 
 def test_originals_are_verified_and_withdrawn_materials_passed_over(call, world):
