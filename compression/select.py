@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from compression.design import Design
 from compression.families import families_of
 from compression.frame import Frame, family_means, make_frame, share_to_size
-from compression.importers.base import BadPool
+from compression.importers.base import BadPool, DrawnOtherwise, NotLarger, OtherFile, OtherPool
 from compression.labels import Labels, read_labels
 from compression.matrix import Codes, ScoreMatrix
 from compression.samplers import DEFAULT_SAMPLER, SAMPLERS, Floors, Plan
@@ -111,12 +111,13 @@ def extend(
         size: their number.
 
     Raises:
-        BadPool: The pool, or a file, or what computes it is not what it was, the sampler has no strata, or it is to be
-            no larger.
+        OtherPool, OtherFile, DrawnOtherwise: The pool, a file, or what computes it is not what it was.
+        NotLarger: It is to be no larger.
+        BadPool: The sampler has no strata, or as `select`.
     """
     before, kept = earlier
     if matrix.fingerprint != before.pool_sha256:
-        raise BadPool(
+        raise OtherPool(
             f"{matrix.pool} is not the pool that {before.name!r} was drawn from: scores, models or questions differ; "
             "select a new subset"
         )
@@ -126,10 +127,10 @@ def extend(
         ("fixed questions", before.fixed_sha256, told.fixed_sha256),
     ):
         if old != new:
-            raise BadPool(f"{before.name!r} was drawn with another file of {what}; give the same file again")
+            raise OtherFile(f"{before.name!r} was drawn with another file of {what}; give the same file again")
     units = _units(frame, rate, size)
     if units <= before.sizes[-1]:
-        raise BadPool(f"{before.name!r} has {before.sizes[-1]} of {len(frame)} already; extend it to more")
+        raise NotLarger(f"{before.name!r} has {before.sizes[-1]} of {len(frame)} already; extend it to more")
     plan = (
         SAMPLERS[wanted.sampler].load().plan(frame, before.sizes[0], wanted.seed, _floors(frame, wanted, told, matrix))
     )
@@ -141,9 +142,10 @@ def extend(
     larger = _drawn(matrix, origin, wanted, frame, plan, sizes, told, before.name)
     if not set(kept.questions(before)) <= set(larger.sample.questions(larger.manifest)):
         versions = ", ".join(f"{name} {version}" for name, version in sorted(before.packages.items()))
-        raise BadPool(
+        raise DrawnOtherwise(
             f"{before.name!r} cannot be drawn again as it was, with {versions}; install these to extend it, or if they "
-            "are there, do it on the kind of processor that it was drawn on"
+            "are there, do it on the kind of processor that it was drawn on",
+            versions=versions,
         )
     return larger
 

@@ -1,5 +1,6 @@
 """Choosing a subset of a pool: its strata first, then the subset itself; and the subsets that there are."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from annotation_ui.words import N_
 from compression.matrix import MissingRule
 from compression.pool_picture import PoolPicture, PoolState
 from compression.samplers import DEFAULT_SAMPLER
+from compression.subset import Manifest
 from core.errors import InterplayError
 
 CHOOSE = N_("Choose questions")
@@ -69,8 +71,8 @@ def _strata_work(state: PoolState) -> str:
 
 def _subsets(page: Page, state: PoolState) -> None:
     t = page.t
-    rows = subset_rows(subsets_of(page.studio.workspace, page.who, state.pool), t)
-    if not rows:
+    subsets = subsets_of(page.studio.workspace, page.who, state.pool)
+    if not subsets:
         page.empty(
             t("No subset of this pool yet"),
             t(
@@ -81,10 +83,15 @@ def _subsets(page: Page, state: PoolState) -> None:
         )
         return
     page.section(t("Subsets"))
-    for row in rows:
+    draw_subsets(page, subsets)
+
+
+def draw_subsets(page: Page, subsets: Sequence[Manifest]) -> None:
+    """Subsets in a list, with the way to each."""
+    for row in subset_rows(subsets, page.t):
         with st.container(key=f"row-subset-{row.name}"):
             page.draw("subset_row.html", row=row)
-            if st.button(t("Open"), key=f"open-subset-{row.name}"):
+            if st.button(page.t("Open"), key=f"open-subset-{row.name}"):
                 # Which page of the models was shown says nothing there.
                 st.switch_page(page.others["subset"], query_params={"name": row.name})
 

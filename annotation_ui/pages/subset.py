@@ -1,11 +1,14 @@
-"""One subset: what is kept, what is not, the questions with their weights, and new models estimated from it."""
+"""One subset: what is kept, the questions with their weights, new models estimated, how well it predicts, and more."""
 
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
 
 from annotation_ui.page import Page
 from annotation_ui.pages.pool_fields import SCORE_FILES, TABLES, given, reading_fields
+from annotation_ui.pages.subset_larger import draw_larger
+from annotation_ui.pages.subset_validity import draw_validity
 from annotation_ui.pools.desk import estimate_upload, label_counts, one_subset, questions_file
 from annotation_ui.pools.mistakes import UnknownSubset
 from annotation_ui.views import subset as view
@@ -15,6 +18,7 @@ from compression.subset_view import QuestionQuery, subset_questions
 from core.errors import InterplayError
 
 KEEPING, QUESTIONS, ESTIMATE = N_("What is kept"), N_("List of questions"), N_("Estimate a new model")
+PREDICTS, LARGER = N_("How well it predicts"), N_("Make it larger")
 
 
 def draw(page: Page) -> None:
@@ -31,13 +35,19 @@ def draw(page: Page) -> None:
         page.others["pool"], label=t("To the pool"), icon=":material/arrow_back:", query_params={"name": manifest.pool}
     )
     page.title(manifest.name, view.size_words(manifest, t))
-    parts = {KEEPING: _keeping, QUESTIONS: _questions, ESTIMATE: _estimate}
-    for tab, part in zip(
+    parts: dict[str, Callable[[], None]] = {
+        KEEPING: partial(_keeping, page, manifest, sample),
+        QUESTIONS: partial(_questions, page, manifest, sample),
+        ESTIMATE: partial(_estimate, page, manifest, sample),
+        PREDICTS: partial(draw_validity, page, manifest),
+        LARGER: partial(draw_larger, page, manifest),
+    }
+    for tab, draw_part in zip(
         st.tabs([t(part) for part in parts], key="subset-tab", on_change="rerun"), parts.values(), strict=True
     ):
         if tab.open:
             with tab:
-                part(page, manifest, sample)
+                draw_part()
 
 
 def _keeping(page: Page, manifest: Manifest, sample: SubsetSample) -> None:

@@ -118,7 +118,7 @@ def look(workspace: Workspace, who: Principal, pool: str) -> PoolPicture:
     Raises:
         NotAllowed, UnknownPool, PoolChanged: As they say.
     """
-    with _opened(workspace, who, pool) as (state, opened):
+    with opened_pool(workspace, who, pool) as (state, opened):
         picture, questions = picture_of(opened)
     PoolResults(workspace).keep_picture(state, picture, questions)
     return picture
@@ -185,7 +185,7 @@ def work_out_curve(
 
     may_compress(workspace, who)
     try:
-        with _opened(workspace, who, pool) as (state, opened):
+        with opened_pool(workspace, who, pool) as (state, opened):
             matrix = read_matrix(opened, settings.missing)
         protocol = Protocol(splits=settings.splits, repeats=settings.repeats, seed=settings.seed)
         moes = () if settings.margin is None else (settings.margin,)
@@ -209,7 +209,7 @@ def work_out_strata(
 
     may_compress(workspace, who)
     try:
-        with _opened(workspace, who, pool) as (state, opened):
+        with opened_pool(workspace, who, pool) as (state, opened):
             matrix = read_matrix(opened, settings.missing)
         view = look_at_strata(matrix, settings.sampler, settings.size, settings.seed)
     except InterplayError as error:
@@ -233,7 +233,7 @@ def choose_subset(workspace: Workspace, who: Principal, pool: str, wanted: Wante
         try:
             check_name(workspace, wanted.name)
             selection = _selection(Path(folder), wanted, files)
-            with _opened(workspace, who, pool) as (_, opened):
+            with opened_pool(workspace, who, pool) as (_, opened):
                 matrix, origin = read_matrix(opened, wanted.missing), opened.origin
             subset = select_subset(matrix, origin, selection)
             # Minutes may have passed.
@@ -241,10 +241,15 @@ def choose_subset(workspace: Workspace, who: Principal, pool: str, wanted: Wante
             store(workspace, "compress select", subset, clock)
         except InterplayError as error:
             raise in_page_words(error, files) from error
-    if wanted.labels is not None and subset.manifest.labels_sha256 is not None:
-        ending = Path(safe_name(wanted.labels.name)).suffix
-        PoolResults(workspace).keep_labels(subset.manifest.labels_sha256, ending, wanted.labels.data)
+    keep_files(workspace, subset.manifest, wanted.labels, _listed(wanted.fixed))
     return wanted.name
+
+
+def keep_files(workspace: Workspace, manifest: Manifest, labels: GivenFile | None, fixed: GivenFile | None) -> None:
+    """Keep what a subset was chosen with: its labels are counted by, and both are needed to extend it."""
+    for digest, given in ((manifest.labels_sha256, labels), (manifest.fixed_sha256, fixed)):
+        if digest is not None and given is not None:
+            PoolResults(workspace).keep_labels(digest, Path(safe_name(given.name)).suffix, given.data)
 
 
 def subsets_of(workspace: Workspace, who: Principal, pool: str) -> list[Manifest]:
@@ -347,7 +352,7 @@ def estimate_upload(workspace: Workspace, who: Principal, name: str, given: Give
 
 
 @contextmanager
-def _opened(workspace: Workspace, who: Principal, pool: str) -> Iterator[tuple[PoolState, Pool]]:
+def opened_pool(workspace: Workspace, who: Principal, pool: str) -> Iterator[tuple[PoolState, Pool]]:
     """A pool as it stands, with its state: both are of one moment.
 
     Raises:
@@ -368,9 +373,7 @@ def _selection(folder: Path, wanted: WantedSubset, files: list[Path]) -> Selecti
         files.append(file)
         return file
 
-    fixed = wanted.fixed
-    if fixed is not None and not isinstance(fixed, GivenFile):
-        fixed = GivenFile("questions.csv", list_of_ids(fixed))
+    fixed = _listed(wanted.fixed)
     return Selection(
         name=wanted.name,
         size=wanted.size,
@@ -382,6 +385,13 @@ def _selection(folder: Path, wanted: WantedSubset, files: list[Path]) -> Selecti
         fixed=put("fixed", fixed) if fixed else None,
         families=read_families(put("families", wanted.families)) if wanted.families else None,
     )
+
+
+def _listed(fixed: GivenFile | Sequence[str] | None) -> GivenFile | None:
+    """Ids of questions as a file."""
+    if fixed is None or isinstance(fixed, GivenFile):
+        return fixed
+    return GivenFile("questions.csv", list_of_ids(fixed))
 
 
 def _families(folder: Path, given: GivenFile | None) -> Mapping[str, str] | None:

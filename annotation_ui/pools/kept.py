@@ -18,6 +18,7 @@ from compression.matrix import MissingRule
 from compression.pool_picture import PoolPicture, PoolState, pool_states
 from compression.strata_view import StrataView
 from compression.subset_view import LabelCount
+from compression.validate import Protocol, Validation
 from core.content import Frozen
 from core.provenance import content_hash
 from core.taxonomy import Language
@@ -51,6 +52,17 @@ class StrataSettings(Frozen):
     missing: MissingRule = MissingRule.DROP
 
 
+class ValiditySettings(Frozen):
+    """What is asked of a validation, as `compress validate` is asked; `held_out` is a share of the models."""
+
+    size: int
+    samplers: tuple[str, ...]
+    splits: int = Protocol.splits
+    repeats: int = Protocol.repeats
+    held_out: float = Protocol.held_out
+    missing: MissingRule = MissingRule.DROP
+
+
 class KeptCurve(Frozen):
     """A curve with what was asked, by whom and when; `key` names its files."""
 
@@ -68,6 +80,18 @@ class KeptStrata(Frozen):
     by: str
     at: datetime
     view: StrataView
+
+
+class KeptValidity(Frozen):
+    """How well subsets predict, with what was asked, by whom and when."""
+
+    settings: ValiditySettings
+    by: str
+    at: datetime
+    validation: Validation
+
+
+_Dated = TypeVar("_Dated", KeptStrata, KeptValidity)
 
 
 class PoolResults:
@@ -129,19 +153,26 @@ class PoolResults:
 
     def strata(self, state: PoolState) -> list[KeptStrata]:
         """All strata of a pool as it stands, the newest first."""
-        found = [self._read(place, KeptStrata) for place in self._folder.glob(f"{self._start(state)}-strata-*.json")]
-        return sorted((kept for kept in found if kept is not None), key=lambda kept: kept.at, reverse=True)
+        return self._newest(state, "strata", KeptStrata)
 
     def keep_strata(self, state: PoolState, kept: KeptStrata) -> None:
         """Under what was asked."""
-        self._write(self._place(state, f"strata-{_hash(kept.settings)}.json"), kept.model_dump_json().encode())
+        self._keep(state, "strata", kept)
+
+    def validities(self, state: PoolState) -> list[KeptValidity]:
+        """All validations of a pool as it stands, the newest first."""
+        return self._newest(state, "validity", KeptValidity)
+
+    def keep_validity(self, state: PoolState, kept: KeptValidity) -> None:
+        """Under what was asked."""
+        self._keep(state, "validity", kept)
 
     def labels_file(self, sha256: str) -> Path | None:
-        """A file of labels that a subset was chosen with here."""
+        """A file of labels, or of fixed questions, that a subset was chosen with here."""
         return next(iter(sorted(self._folder.glob(f"labels-{sha256}.*"))), None)
 
     def keep_labels(self, sha256: str, ending: str, data: bytes) -> None:
-        """A manifest holds only the hash of its labels."""
+        """A manifest holds only the hash of such a file."""
         self._write(self._folder / f"labels-{sha256}{ending}", data)
 
     def label_counts(self, seal: str, labels: str, state: PoolState) -> LabelCounts | None:
@@ -157,6 +188,13 @@ class PoolResults:
         """Of half a million labels it takes seconds to count them."""
         place = self._place(state, f"kept-{seal[:_LETTERS]}-{labels[:_LETTERS]}.json")
         self._write(place, _COUNTS.dump_json(counts))
+
+    def _newest(self, state: PoolState, name: str, model: type[_Dated]) -> list[_Dated]:
+        found = [self._read(place, model) for place in self._folder.glob(f"{self._start(state)}-{name}-*.json")]
+        return sorted((kept for kept in found if kept is not None), key=lambda kept: kept.at, reverse=True)
+
+    def _keep(self, state: PoolState, name: str, kept: KeptStrata | KeptValidity) -> None:
+        self._write(self._place(state, f"{name}-{_hash(kept.settings)}.json"), kept.model_dump_json().encode())
 
     def _place(self, state: PoolState, name: str) -> Path:
         return self._folder / f"{self._start(state)}-{name}"

@@ -8,11 +8,15 @@ from annotation_ui.words import N_
 from compression.importers.base import (
     BadName,
     BadPool,
+    DrawnOtherwise,
     NoColumn,
     NoScores,
     NothingHeldOut,
     NothingLeft,
+    NotLarger,
     NotNumbers,
+    OtherFile,
+    OtherPool,
     OtherScores,
     ScoresDiffer,
     ScoresOutside,
@@ -136,8 +140,50 @@ class TooFewModels(Told):
     """See `NothingHeldOut`."""
 
     text = N_(
-        "A curve is measured on models that are left out, and here none can be: there is one model, one family, or no "
+        "This is measured on models that are left out, and here none can be: there is one model, one family, or no "
         "model with all scores. Bring in more scores; a subset can be chosen all the same."
+    )
+
+
+class PoolDiffers(Told):
+    """See `OtherPool`."""
+
+    text = N_(
+        "The pool has other scores now than when this subset was chosen, and more can be drawn only from the same. "
+        "Choose a new subset of the pool."
+    )
+
+
+class FileDiffers(Told):
+    """See `OtherFile`."""
+
+    text = N_(
+        "This subset was chosen with another file of labels, or of questions that must be kept. Give the same files "
+        "again."
+    )
+
+
+class AlreadySoLarge(Told):
+    """See `NotLarger`."""
+
+    text = N_("The subset has that many already. Ask for more questions.")
+
+
+class DrawnWithOthers(Told):
+    """See `DrawnOtherwise`."""
+
+    text = N_(
+        "The server cannot draw this subset again as it was drawn, with {versions}. Install these on it, or choose a "
+        "new subset."
+    )
+
+
+class NotOfThisProject(Told):
+    """A subset whose scores were in a file, and not in a pool of the project."""
+
+    text = N_(
+        "The scores that this subset was chosen from are in no pool here. Bring them in as a pool named {pool}, then "
+        "come back."
     )
 
 
@@ -166,6 +212,10 @@ _TOLD: Mapping[type[InterplayError], type[Told]] = {
     NoScores: ScoresMissing,
     NothingLeft: RuleLeavesNothing,
     NothingHeldOut: TooFewModels,
+    OtherPool: PoolDiffers,
+    OtherFile: FileDiffers,
+    NotLarger: AlreadySoLarge,
+    DrawnOtherwise: DrawnWithOthers,
     NoColumn: ColumnMissing,
     NotNumbers: ScoresInWords,
     ScoresOutside: ScoresTooLarge,

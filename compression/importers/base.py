@@ -60,6 +60,22 @@ class NothingHeldOut(BadPool):
     """Too few models, or families of them, to hold some out."""
 
 
+class OtherPool(BadPool):
+    """A pool that is not the one that a subset was drawn from."""
+
+
+class OtherFile(BadPool):
+    """A file of labels or fixed questions that is not the one that a subset was drawn with."""
+
+
+class NotLarger(BadPool):
+    """A subset that is to be extended to no more than it has."""
+
+
+class DrawnOtherwise(BadPool):
+    """A subset that these versions, or this processor, draw otherwise than it was drawn: `versions` drew it."""
+
+
 class BadName(BadPool):
     """A name that no pool, or no subset, can have."""
 

@@ -140,6 +140,30 @@ def test_strata_are_looked_at_and_a_subset_is_sealed_once(visit, token, pool):
     assert "Left out" in shown(on_tab(app, 1))
 
 
+def test_a_subset_is_measured_and_made_larger(visit, token, pool, studio, principal_of, database, people):
+    desk.choose_subset(studio.workspace, principal_of(Role.MAINTAINER), pool, WantedSubset("half", 30, "cghs"))
+    app = on_tab(visit("subset", token(), name="half"), 3)
+    assert "Not measured yet" in shown(app) and "interplay compress validate small --size 30" in shown(app)
+    app.number_input(key="validity-splits").set_value(1)
+    app.number_input(key="validity-repeats").set_value(2)
+    app.multiselect(key="validity-samplers").set_value(["cghs"])
+    text = shown(pressed(app, "Measure it"))
+    assert "Intervals that hold" in text and "Subsets of 30 of 60 questions" in text and "Not measured" not in text
+    app = on_tab(visit("subset", token(), name="half"), 4)
+    assert "No larger subset yet" in shown(app) and "interplay compress extend half --size 60" in shown(app)
+    assert "Choose a name of at most 64" in shown(pressed(app, "Extend and seal the subset"))
+    app.text_input(key="larger-name").input("most")
+    app.number_input(key="larger-size").set_value(45)
+    assert "45 of 60 questions" in shown(pressed(app, "Extend and seal the subset"))
+    assert "a subset never changes" in shown(pressed(app, "Extend and seal the subset"))
+    with database.session() as session:
+        accounts.set_language(session, people[Role.MAINTAINER].id, "zh")
+    for tab, word in ((3, "等级相关"), (4, "包含此子集的更大子集")):
+        assert word in shown(on_tab(visit("subset", token(), name="half"), tab))
+    app = visit("subset", token(), name="most")
+    assert "half" in shown(app)
+
+
 def test_who_may_not_compress_reads_and_changes_nothing(visit, token, pool, studio, principal_of):
     desk.choose_subset(studio.workspace, principal_of(Role.MAINTAINER), pool, WantedSubset("half", 30, "random"))
     reader = token(Role.ANNOTATOR)
@@ -150,6 +174,9 @@ def test_who_may_not_compress_reads_and_changes_nothing(visit, token, pool, stud
         assert "interplay compress" in shown(app) or "half" in shown(app)
     assert not seen & {"Bring them in", "Files of scores", "Work out the curve", "Choose and seal the subset"}
     assert "30 of 60 questions" in shown(visit("subset", reader, name="half"))
+    for tab, button in ((3, "Measure it"), (4, "Extend and seal the subset")):
+        app = on_tab(visit("subset", reader, name="half"), tab)
+        assert button not in labels(app) and "interplay compress" in shown(app)
 
 
 def test_what_is_not_there_is_told(visit, token):

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +11,13 @@ from annotation_ui.permissions import NotAllowed
 from annotation_ui.pools import desk
 from annotation_ui.pools.desk import NewScores, WantedSubset
 from annotation_ui.pools.files import GivenFile, read_columns, read_floors, safe_name
-from annotation_ui.pools.kept import CurveSettings, PoolResults, StrataSettings
+from annotation_ui.pools.kept import CurveSettings, PoolResults, StrataSettings, ValiditySettings
 from annotation_ui.pools.mistakes import (
+    AlreadySoLarge,
     ColumnMissing,
     ColumnsUnreadable,
+    DrawnWithOthers,
+    FileDiffers,
     FileTooLarge,
     FloorUnreadable,
     FormatUnknown,
@@ -21,24 +25,31 @@ from annotation_ui.pools.mistakes import (
     NameTaken,
     NameUnusable,
     NotLookedAt,
+    NotOfThisProject,
+    PoolDiffers,
     PoolSaysOtherwise,
     Refused,
     ScoresContradict,
     ScoresInWords,
     ScoresMissing,
     ScoresTooLarge,
+    TooFewModels,
     UnknownPool,
     UnknownSubset,
 )
+from annotation_ui.pools.subsets import WantedMore, extend_subset, lacking_files, try_out
 from annotation_ui.views import pool_curve as curve_view
 from annotation_ui.views import pools as pool_view
 from annotation_ui.views import subset as subset_view
+from annotation_ui.views import subset_validity as validity_view
 from annotation_ui.words import words_in
 from compression.importers.base import Reading
 from compression.matrix import read_matrix
 from compression.pool import open_stored_pool
-from compression.select import Selection, select
+from compression.select import Selection, extend, select, selection_of
+from compression.subset_store import store
 from compression.subset_view import QuestionQuery, subset_questions
+from compression.validate import Protocol, validate
 from core.errors import InterplayError
 from warehouse.people import Role
 from warehouse.spreadsheets import as_csv
@@ -232,6 +243,77 @@ def test_a_subset_is_the_one_that_the_command_would_choose(workspace, who, pool,
     assert {(one.label, one.questions, one.kept) for one in counts["ability"]} == {("see", 1, 1), ("hear", 1, 1)}
 
 
+def test_a_larger_subset_is_the_one_that_the_command_would_make(workspace, who, pool, tmp_path):
+    labels = table([("q01", "see"), ("q02", "hear")], ("question_id", "ability"))
+    wanted = WantedSubset(
+        "half", 30, "cghs", 7, floors={"ability": 1}, labels=GivenFile("l.csv", labels), fixed=["q03", "q04"]
+    )
+    desk.choose_subset(workspace, who, pool, wanted)
+    before, sample = desk.one_subset(workspace, who, "half")
+    assert lacking_files(workspace, before) == {"labels": False, "fixed": False}  # chosen here: its files are kept
+    assert extend_subset(workspace, who, "half", WantedMore("most", 45)) == "most"
+    manifest, larger = desk.one_subset(workspace, who, "most")
+    (tmp_path / "l.csv").write_bytes(labels)
+    (tmp_path / "f.csv").write_text("question_id\r\nq03\r\nq04\r\n")
+    again = selection_of(before, "most", tmp_path / "l.csv", tmp_path / "f.csv")
+    with open_stored_pool(pool, workspace) as opened:
+        matrix, origin = read_matrix(opened), opened.origin
+    assert extend(matrix, origin, (before, sample), again, None, 45).manifest == manifest
+    assert set(sample.question_ids) < set(larger.question_ids) and (manifest.extends, manifest.kept) == ("half", 45)
+    with pytest.raises(NameTaken):
+        extend_subset(workspace, who, "half", WantedMore("most", 50))
+    with pytest.raises(NameUnusable):
+        extend_subset(workspace, who, "half", WantedMore("", 50))
+    with pytest.raises(AlreadySoLarge):
+        extend_subset(workspace, who, "most", WantedMore("x", 45))
+    with pytest.raises(FileDiffers):
+        other = GivenFile("l.csv", labels + b"q05,see\r\n")
+        extend_subset(workspace, who, "half", WantedMore("x", 50, labels=other))
+    for names, mistake in (({"numpy": "0"}, DrawnWithOthers), ({}, NotOfThisProject)):
+        subset = select(matrix, origin, Selection("odd", None, 30, "cghs", 7))
+        # What other versions drew: the same strata, another draw.
+        other = select(matrix, origin, Selection("odd", None, 30, "cghs", 8))
+        told = {"seed": 7, "packages": names} if names else {"pool": "file.csv"}
+        unsealed = other.manifest.model_copy(update={"name": f"odd-{len(names)}", **told})
+        sealed = unsealed.model_copy(update={"seal": unsealed.content_sha256()})
+        store(workspace, "compress select", replace(subset, manifest=sealed, sample=other.sample, data=other.data))
+        with pytest.raises(mistake) as error:
+            extend_subset(workspace, who, sealed.name, WantedMore("x", 40))
+        assert next(iter(names), "file.csv") in str(error.value)
+    changed = GivenFile("m.csv", table([("a", "q02", "m0", 0.5)]))
+    desk.bring_in(workspace, who, NewScores(pool, [changed], replace=True))
+    with pytest.raises(PoolDiffers):
+        extend_subset(workspace, who, "half", WantedMore("x", 50))
+    assert [one.name for one in desk.subsets_of(workspace, who, pool)] == ["half", "most", "odd-1"]
+
+
+def test_how_well_subsets_predict_is_what_the_command_tells_and_is_kept(workspace, who, pool, t):
+    settings = ValiditySettings(size=30, samplers=("cghs", "anchor"), splits=2, repeats=3, held_out=0.5)
+    try_out(workspace, who, pool, settings)
+    state = desk.pool_state(workspace, who, pool)
+    (kept,) = PoolResults(workspace).validities(state)
+    with open_stored_pool(pool, workspace) as opened:
+        matrix = read_matrix(opened)
+    assert kept.validation == validate(matrix, None, 30, ("cghs", "anchor"), Protocol(2, 3, 0.5))
+    assert (kept.settings, kept.by) == (settings, who.display_name)
+    rows_ = {row.sampler: row for row in validity_view.validity_rows(kept.validation, "cghs", t)}
+    assert [row.is_chosen for row in rows_.values()] == [False, True, False] and rows_["random"].beside == t.percent(1)
+    cghs = kept.validation.samplers[1]
+    assert rows_["cghs"].error == f"{100 * cghs.rmse:.2f}" and rows_["cghs"].coverage == t.percent(cghs.cic)
+    assert rows_["anchor"].margin == "–" and "the other 4: " in validity_view.validity_words(kept, t)
+    assert any(note.startswith("anchor: no margin") for note in validity_view.undefined(kept.validation, t))
+    assert all(
+        len(cells) == len(validity_view.validity_columns(t)) for cells in validity_view.validity_cells(kept.validation)
+    )
+    lone = GivenFile("one.csv", table([("a", f"q{number}", "m", number % 2) for number in range(40)]))
+    desk.bring_in(workspace, who, NewScores("one", [lone]))
+    with pytest.raises(TooFewModels):
+        try_out(workspace, who, "one", settings)
+    with pytest.raises(NotOfThisProject):
+        try_out(workspace, who, "nowhere", settings)
+    assert PoolResults(workspace).validities(desk.pool_state(workspace, who, "one")) == []
+
+
 def test_what_is_kept_and_left_adds_up(workspace, who, subset, t):
     manifest, sample = subset
     rows_ = subset_view.benchmark_rows(manifest, sample, t)
@@ -279,6 +361,8 @@ def test_only_maintainers_change_pools_and_participants_see_none(workspace, who,
         lambda: desk.choose_subset(workspace, reader, "small", WantedSubset("mine", 10)),
         lambda: desk.work_out_strata(workspace, reader, "small", StrataSettings(sampler="cghs", size=10)),
         lambda: desk.work_out_curve(workspace, reader, "small", CurveSettings(samplers=("cghs",), splits=1, repeats=0)),
+        lambda: extend_subset(workspace, reader, "half", WantedMore("mine", 40)),
+        lambda: try_out(workspace, reader, "small", ValiditySettings(size=10, samplers=("cghs",))),
         lambda: desk.known_pools(workspace, outsider),
         lambda: desk.look(workspace, outsider, "small"),
         lambda: desk.one_subset(workspace, outsider, "half"),

@@ -53,4 +53,8 @@ def test_from_a_file_of_scores_to_a_subset_that_is_saved(tabs, studio):
     rows = list(csv.reader(download.value.path().read_text("utf-8-sig").splitlines()))
     assert rows[0] == ["benchmark", "question_id", "weight", "stratum"] and len(rows) == 21
     assert sum(float(row[2]) for row in rows[1:]) == pytest.approx(1)
+    tab.get_by_role("tab", name="Make it larger").click()
+    tab.get_by_role("textbox", name="Name of the larger subset").fill("most")
+    tab.get_by_role("button", name="Extend and seal the subset").click()
+    expect(tab.locator(".st-key-row-subset-most")).to_contain_text("40 of 40 questions")
     assert tab.crashes == []
