@@ -11,6 +11,7 @@ from annotation_ui.page import Page
 from annotation_ui.pages.acting import Values, act, say
 from annotation_ui.views import exams as view
 from annotation_ui.views.results import Links, grid
+from annotation_ui.views.results_words import in_figure
 from core.provenance import content_hash
 from evaluation.exam.results import ExamResults, exam_results
 from evaluation.report.figures import people_figure
@@ -146,7 +147,7 @@ def _results(page: Page, exam: Exam) -> None:
         if table is not None:
             page.section(table.title, table.note)
             page.draw("results_grid.html", grid=table)
-            picture = people_figure(results.report, partial(view.in_figure, t)) if key == "people" else None
+            picture = people_figure(results.report, partial(in_figure, t)) if key == "people" else None
             if picture is not None:
                 page.picture(picture, table.title)
     page.section(t("Time and confidence"))

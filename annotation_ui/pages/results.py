@@ -21,7 +21,7 @@ from annotation_ui.views.results import (
     sheet_columns,
     sheet_rows,
 )
-from annotation_ui.views.results_words import kind_label
+from annotation_ui.views.results_words import in_figure, kind_label
 from annotation_ui.words import N_
 from evaluation.report.document import FEW_ITEMS
 from evaluation.report.figures import drops_figure, leaderboard_figure
@@ -153,9 +153,8 @@ def _ranks(page: Page, found: Results, links: Links) -> None:
     tables = [found.boards[kind]] if kind else [one for one in found.report.tables if one.key in _RANKED]
     with st.container(horizontal=True, key="results-save"):
         page.downloads(t("leaderboard"), sheet_columns(t), partial(sheet_rows, tables, found.report.people, t))
-        save_picture(
-            page, "leaderboard", partial(found.picture, "leaderboard", partial(leaderboard_figure, found.report))
-        )
+        draw = partial(leaderboard_figure, found.report, partial(in_figure, t))
+        save_picture(page, "leaderboard", partial(found.picture, f"leaderboard {t.language}", draw))
 
 
 _RANKED = ("leaderboard", "neighbours")
@@ -200,7 +199,8 @@ def _conditions(page: Page, found: Results, links: Links) -> None:
     with st.container(horizontal=True, key="results-save"):
         tables = [one for one in found.report.tables if one.key == "drops"]
         page.downloads(t("losses"), sheet_columns(t), partial(sheet_rows, tables, found.report.people, t))
-        save_picture(page, "losses", partial(found.picture, "drops", partial(drops_figure, found.report)))
+        draw = partial(drops_figure, found.report, partial(in_figure, t))
+        save_picture(page, "losses", partial(found.picture, f"drops {t.language}", draw))
     single = grid(found.report, SINGLE_PEOPLE, links, t)
     if single is not None:
         page.section(single.title, single.note)

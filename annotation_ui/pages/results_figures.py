@@ -10,7 +10,7 @@ from annotation_ui.page import Page
 from annotation_ui.results.kept import KeptResults, Results, make_law
 from annotation_ui.views import law as view
 from annotation_ui.views.results import Grid, Links, grid, sheet_columns, sheet_rows
-from annotation_ui.views.results_words import phrase
+from annotation_ui.views.results_words import in_figure
 from core.provenance import content_hash
 from evaluation.law.figure import law_picture
 from evaluation.law.fit import LawFit
@@ -71,7 +71,8 @@ def draw_law(page: Page, found: Results, kept: KeptResults, links: Links) -> Non
         _points(page, found, links)
         return
     seen = view.law_view(law, found.report, links, t)
-    picture = partial(found.picture, "law", partial(law_picture, law))
+    draw = partial(law_picture, law, words=partial(in_figure, t))
+    picture = partial(found.picture, f"law {t.language}", draw)
     page.draw("results_law.html", law=seen)
     page.picture(picture() or b"", view.alt_text(seen, t))
     with st.container(horizontal=True, key="results-save"):
@@ -140,7 +141,7 @@ def draw_abilities(page: Page, found: Results, links: Links) -> None:
 def _radar(page: Page, found: Results, numbers: Grid, chosen: list[str]) -> None:
     t = page.t
     key = f"radar {t.language} {content_hash(chosen)}"
-    draw = partial(found.picture, key, partial(radar_figure, found.report, chosen, partial(phrase, t)))
+    draw = partial(found.picture, key, partial(radar_figure, found.report, chosen, partial(in_figure, t)))
     picture = draw()
     if picture is None:
         page.notice(t("A radar needs three abilities that were measured; here are the numbers."))

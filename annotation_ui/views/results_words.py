@@ -8,6 +8,7 @@ from core.content import Modality
 from core.errors import UnknownName
 from core.question import QuestionKind
 from core.taxonomy import load_taxonomy
+from evaluation.graders.verdicts import Why, read_reason
 from evaluation.report.items import NONE, NOT_STATED
 
 CONDITIONS = {
@@ -182,6 +183,43 @@ PHRASES = {
     "no item has both grades": N_("no question has both grades"),
     "no item was asked both ways": N_("no question was asked both ways"),
 }
+# What pictures say beyond that.
+_IN_FIGURES = {
+    "points, percent": N_("points, percent"),
+    "points lost, percent": N_("points lost, percent"),
+    "the first {drawn} of {known} models": N_("the first {drawn} of {known} models"),
+    "audio share × visual share": N_("audio share × visual share"),
+    "omni-modal share": N_("omni-modal share"),
+    "95% band": N_("95% band"),
+    "fitted law": N_("fitted law"),
+    "observed": N_("observed"),
+    "R² = {r2}, RMSE {rmse}, {models} models": N_("R² = {r2}, RMSE {rmse}, {models} models"),
+    "; α from {low} to {high} (95%)": N_("; α from {low} to {high} (95%)"),
+}
+# What the codes in the reasons of grades mean.
+_WHY = {
+    Why.EMPTY: N_("Nothing was answered"),
+    Why.REFUSAL: N_("The answer declines"),
+    Why.TRUNCATED: N_("The answer was cut off"),
+    Why.ABSTAINED: N_("The person could not tell"),
+    Why.TIMED_OUT: N_("Time was over"),
+    Why.UNCLOSED_THINKING: N_("The thinking never ends"),
+    Why.COPIES_OPTIONS: N_("Copies the options and chooses none"),
+    Why.UNREAD: N_("No answer could be read in it"),
+    Why.AMBIGUOUS: N_("Can be read in more than one way"),
+    Why.HEDGED: N_("Does not settle on one answer"),
+    Why.CONTRADICTION: N_("Contradicts itself"),
+    Why.BAD_KEY: N_("The key cannot be graded by"),
+    Why.OPEN_STEP: N_("A step could not be graded"),
+    Why.NO_MATCH: N_("Matches no accepted answer"),
+    Why.JUDGE_FAILED: N_("The judge gave no reply"),
+    Why.JUDGE_UNREADABLE: N_("The judge's reply cannot be read"),
+    Why.JUDGE_NONCE: N_("The judge's reply does not belong to this question"),
+    Why.JUDGE_STEPS: N_("The judge left a step out or judged one twice"),
+    Why.JUDGE_RANGE: N_("The judge gave points out of range"),
+    Why.JUDGE_PART: N_("The judge divided points that nothing divides"),
+    Why.JUDGE_SUM: N_("The judge's sum is wrong"),
+}
 ATTRIBUTES = {
     "model": N_("Model"),
     "condition": N_("Shown"),
@@ -245,6 +283,23 @@ def phrase(t: Words, text: str) -> str:
         return t(PHRASES[text])
     ends = re.fullmatch(r"(\d+) to (\d+)", text)
     return t("{low} to {high}", low=ends[1], high=ends[2]) if ends else text
+
+
+def head_label(t: Words, title: str) -> str:
+    """The head of a column; one that is a condition has its words."""
+    name = title.replace(" ", "_")
+    return t(CONDITIONS[name]) if name in CONDITIONS else phrase(t, title)
+
+
+def in_figure(t: Words, text: str) -> str:
+    """What a picture says; braces that the picture fills stay."""
+    return t(_IN_FIGURES[text]) if text in _IN_FIGURES else head_label(t, text)
+
+
+def reason_words(t: Words, reason: str) -> tuple[str, str]:
+    """Why a grade is so, in words where the grader gave a code, and what it wrote itself."""
+    code, words = read_reason(reason)
+    return t(_WHY[code]) if code else "", words
 
 
 def value_label(t: Words, attribute: str, value: str) -> str:

@@ -116,8 +116,16 @@ def verdict_of(grade: Grade) -> Verdict:
 
 def why_of(grade: Grade) -> Why | None:
     """The code in a rule grade's reason, if it has one."""
-    parts = grade.reason.split(": ", maxsplit=2)
-    return Why(parts[1]) if len(parts) == 3 and parts[0] in set(Verdict) and parts[1] in set(Why) else None
+    return read_reason(grade.reason)[0]
+
+
+def read_reason(reason: str) -> tuple[Why | None, str]:
+    """The code in a stored reason, if it has one, and the words without verdict and code."""
+    verdict, _, told = reason.partition(": ")
+    if verdict not in set(Verdict):
+        return None, reason
+    code, colon, words = told.partition(": ")
+    return (Why(code), words) if colon and code in set(Why) else (None, told)
 
 
 def shown(text: str, most: int = 80) -> str:

@@ -1,6 +1,6 @@
 """The picture of the compositional law: observed omni-modal scores against P_A P_V, with the fitted curve."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,42 +21,53 @@ _FONT = 8.5
 _LEADER = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkA": 1, "shrinkB": 4}
 
 
-def law_picture(law: LawFit, prediction: Prediction | None = None, name: str = "new model") -> bytes:
-    """The fit as an SVG picture, after Figure 10 of UNO-Bench: points, curve, its 95% band; same fit, same bytes."""
+def law_picture(
+    law: LawFit, prediction: Prediction | None = None, name: str = "new model", words: Callable[[str], str] = str
+) -> bytes:
+    """The fit as an SVG picture, after Figure 10 of UNO-Bench: points, curve, its 95% band; same fit, same bytes.
+
+    `words` says how the reader calls what is drawn.
+    """
     from matplotlib.figure import Figure
 
     with drawing("law"):
         figure = Figure(figsize=(7.4, 4.8), layout="constrained")
         axes = figure.subplots()
-        _draw_curve(axes, law, prediction)
-        _draw_points(axes, law.points)
+        _draw_curve(axes, law, prediction, words)
+        _draw_points(axes, law.points, words("observed"))
         shown = [(short_name(point.model), point.audio * point.visual, point.omni) for point in law.points]
         if prediction is not None:
-            _draw_prediction(axes, prediction)
+            _draw_prediction(axes, prediction, words("predicted, with 95% interval"))
             shown.append((short_name(name), prediction.audio * prediction.visual, prediction.omni))
         axes.margins(y=0.16)
-        axes.set_xlabel("audio share × visual share", color=_INK)
-        axes.set_ylabel("omni-modal share", color=_INK)
+        axes.set_xlabel(words("audio share × visual share"), color=_INK)
+        axes.set_ylabel(words("omni-modal share"), color=_INK)
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(color="0.92", linewidth=0.8)
         axes.set_axisbelow(True)
         axes.legend(frameon=False, loc="lower right", fontsize=_FONT)
-        axes.text(0.02, 0.97, _caption(law), transform=axes.transAxes, va="top", fontsize=10, color=_INK)
+        _caption(axes, law, words)
         figure.draw_without_rendering()
         _label(axes, shown)
         return as_svg(figure)
 
 
-def _caption(law: LawFit) -> str:
+def _caption(axes: Any, law: LawFit, words: Callable[[str], str]) -> None:
+    """The formula, and under it what it is worth: words of any language, for which formulas have no letters."""
     fit, alpha = law.fits[SYMMETRIC.name], law.alpha
     values = fit.parameters
     sign = "+" if values["b"] >= 0 else "-"
     formula = f"$P_O = {values['C']:.3f}\\,(P_A P_V)^{{{values['alpha']:.3f}}} {sign} {abs(values['b']):.3f}$"
-    spread = "" if alpha.low is None else f"; $\\alpha$ from {alpha.low:.1f} to {alpha.high:.1f} (95%)"
-    return f"{formula}\n$R^2 = {fit.r2:.3f}$, RMSE {fit.rmse:.3f}, {len(law.points)} models{spread}"
+    text = words("R² = {r2}, RMSE {rmse}, {models} models")
+    told = text.format(r2=f"{fit.r2:.3f}", rmse=f"{fit.rmse:.3f}", models=len(law.points))
+    if alpha.low is not None:
+        told += words("; α from {low} to {high} (95%)").format(low=f"{alpha.low:.1f}", high=f"{alpha.high:.1f}")
+    shared = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "top", "fontsize": 10, "color": _INK}
+    axes.annotate(formula, (0.02, 0.97), xytext=(0, 0), **shared)
+    axes.annotate(told, (0.02, 0.97), xytext=(0, -17), parse_math=False, **shared)
 
 
-def _draw_curve(axes: Any, law: LawFit, prediction: Prediction | None) -> None:
+def _draw_curve(axes: Any, law: LawFit, prediction: Prediction | None, words: Callable[[str], str]) -> None:
     from scipy import stats
 
     fit = law.fits[SYMMETRIC.name]
@@ -67,23 +78,24 @@ def _draw_curve(axes: Any, law: LawFit, prediction: Prediction | None) -> None:
     along = np.linspace(max(1e-6, min(products) - margin), min(1.0, max(products) + margin), 200)
     heights, variances = curve(fit, SYMMETRIC, np.sqrt(along), np.sqrt(along))
     reach = stats.t.ppf(0.975, len(law.points) - len(SYMMETRIC.parameters)) * np.sqrt(variances)
-    axes.fill_between(along, heights - reach, heights + reach, color=_CURVE, alpha=0.13, linewidth=0, label="95% band")
-    axes.plot(along, heights, color=_CURVE, linewidth=2, label="fitted law")
+    low, high = heights - reach, heights + reach
+    axes.fill_between(along, low, high, color=_CURVE, alpha=0.13, linewidth=0, label=words("95% band"))
+    axes.plot(along, heights, color=_CURVE, linewidth=2, label=words("fitted law"))
 
 
-def _draw_points(axes: Any, points: Sequence[LawPoint]) -> None:
+def _draw_points(axes: Any, points: Sequence[LawPoint], label: str) -> None:
     for point in points:
         if "omni" in point.intervals:
             axes.plot([point.audio * point.visual] * 2, point.intervals["omni"], color="0.55", linewidth=1, zorder=3)
     at = [point.audio * point.visual for point in points]
     heights = [point.omni for point in points]
-    axes.scatter(at, heights, s=34, color=_INK, edgecolor="white", linewidth=0.8, zorder=4, label="observed")
+    axes.scatter(at, heights, s=34, color=_INK, edgecolor="white", linewidth=0.8, zorder=4, label=label)
 
 
-def _draw_prediction(axes: Any, prediction: Prediction) -> None:
+def _draw_prediction(axes: Any, prediction: Prediction, label: str) -> None:
     at = prediction.audio * prediction.visual
     axes.plot([at, at], [prediction.low, prediction.high], color=_NEW, linewidth=1.4, zorder=3)
-    axes.scatter([at], [prediction.omni], s=110, marker="*", color=_NEW, zorder=5, label="predicted, with 95% interval")
+    axes.scatter([at], [prediction.omni], s=110, marker="*", color=_NEW, zorder=5, label=label)
 
 
 def _label(axes: Any, shown: Sequence[tuple[str, float, float]]) -> None:

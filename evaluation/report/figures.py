@@ -57,20 +57,23 @@ def points_figure(report: Report) -> bytes | None:
     return _dots("points", report, shown, draw)
 
 
-def drops_figure(report: Report) -> bytes | None:
-    """Points that each model loses when something is taken away, with intervals."""
+def drops_figure(report: Report, words: Callable[[str], str] = str) -> bytes | None:
+    """Points that each model loses when something is taken away, with intervals.
+
+    `words` says how the reader calls what is taken away, and what is measured.
+    """
     table = report.table("drops")
     if table is None:
         return None
     shown: list[tuple[str, dict[str, Number]]] = []
     for place, column in enumerate(table.columns[1:], start=1):
-        shown.append((column.title, {row.label: _number(row, place) for row in table.rows}))
+        shown.append((words(column.title), {row.label: _number(row, place) for row in table.rows}))
 
     def draw(axes: "Axes") -> None:
         axes.axvline(0, color=_QUIET, linewidth=1)
-        axes.set_xlabel("points lost, percent")
+        axes.set_xlabel(words("points lost, percent"))
 
-    return _dots("drops", report, shown, draw)
+    return _dots("drops", report, shown, draw, words)
 
 
 def people_figure(report: Report, words: Callable[[str], str] = str) -> bytes | None:
@@ -90,11 +93,11 @@ def people_figure(report: Report, words: Callable[[str], str] = str) -> bytes | 
         axes.set_xlim(-1, 101)
         axes.set_xlabel(words("points, percent"))
 
-    return _dots("people", report, shown, draw)
+    return _dots("people", report, shown, draw, words)
 
 
-def leaderboard_figure(report: Report) -> bytes | None:
-    """Points of each model with their intervals, best on top."""
+def leaderboard_figure(report: Report, words: Callable[[str], str] = str) -> bytes | None:
+    """Points of each model with their intervals, best on top; `words` says what is measured."""
     table = report.table("leaderboard")
     if table is None:
         return None
@@ -109,7 +112,7 @@ def leaderboard_figure(report: Report) -> bytes | None:
         axes.set_yticks([-place for place in range(len(rows))], [short_name(label) for label, _ in rows])
         axes.set_ylim(-len(rows) + 0.4, 0.6)
         axes.set_xlim(-1, 101)
-        axes.set_xlabel("points, percent")
+        axes.set_xlabel(words("points, percent"))
         _plain(axes)
         return as_svg(figure)
 
@@ -198,7 +201,11 @@ def models_of(report: Report) -> list[str]:
 
 
 def _dots(
-    key: str, report: Report, groups: Sequence[tuple[str, Mapping[str, Number]]], finish: Callable[["Axes"], None]
+    key: str,
+    report: Report,
+    groups: Sequence[tuple[str, Mapping[str, Number]]],
+    finish: Callable[["Axes"], None],
+    words: Callable[[str], str] = str,
 ) -> bytes | None:
     """A row for each group, in it a point with its interval for each model; None without any point."""
     if all(number.points is None for _, numbers in groups for number in numbers.values()):
@@ -225,7 +232,8 @@ def _dots(
         axes.set_ylim(-len(groups) + 0.5, 0.5)
         finish(axes)
         _plain(axes)
-        title = f"the first {len(models)} of {len(known)} models" if len(models) < len(known) else None
+        told = words("the first {drawn} of {known} models").format(drawn=len(models), known=len(known))
+        title = told if len(models) < len(known) else None
         figure.legend(frameon=False, ncols=columns, loc="outside upper center", title=title)
         return as_svg(figure)
 
