@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from compression.importers.base import BadPool
 from compression.importers.long import read_table
 from compression.matrix import ScoreMatrix
+from warehouse.analytics import connected
 
 _KEYS = ("benchmark", "question_id")
 
@@ -66,7 +67,7 @@ def read_labels(file: Path, matrix: ScoreMatrix) -> Labels:
 
 def _rows(file: Path) -> list[dict[str, Any]]:
     try:
-        with duckdb.connect() as connection:
+        with connected() as connection:
             found = read_table(connection, file)
             names = ('"' + name.replace('"', '""') + '"' for name in found.columns)
             text = ", ".join(f"{name}::VARCHAR AS {name}" for name in names)

@@ -13,7 +13,7 @@ from compression.importers import load_scores
 from compression.importers.base import BadPool, NoScores, Reading, ScoresDiffer, ScoresOutside
 from core.errors import UnknownName
 from core.settings import NoProject
-from warehouse.analytics import load_sql
+from warehouse.analytics import connected, load_sql
 from warehouse.workspace import Workspace, open_workspace
 
 # The origin of scores that the project holds.
@@ -82,7 +82,7 @@ def open_pool(named: str, workspace: Workspace | None, reading: Reading | None =
         UnknownName: Neither a file nor a pool is called so.
     """
     reading = reading or Reading()
-    with _connection() as connection:
+    with connected() as connection:
         path = Path(named)
         if path.exists():
             loaded = load_files(connection, [path], reading)
@@ -100,7 +100,7 @@ def open_stored_pool(name: str, workspace: Workspace) -> Iterator[Pool]:
     Raises:
         UnknownName: No pool is called so.
     """
-    with _connection() as connection:
+    with connected() as connection:
         yield _stored(connection, workspace, name, Reading())
 
 
@@ -142,16 +142,9 @@ def load_files(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], rea
 
 def pool_names(workspace: Workspace) -> list[str]:
     """Names of the project's pools."""
-    with duckdb.connect() as connection:
+    with connected() as connection:
         workspace.facts.register(connection, "pool_score", latest=False)
         return [name for (name,) in connection.execute(_NAMES).fetchall()]
-
-
-def _connection() -> duckdb.DuckDBPyConnection:
-    """In memory. DuckDB's own bar would stand among what a command prints, and in a server's log."""
-    connection = duckdb.connect()
-    connection.execute("SET enable_progress_bar = false")
-    return connection
 
 
 def _stored(connection: duckdb.DuckDBPyConnection, workspace: Workspace, name: str, reading: Reading) -> Pool:

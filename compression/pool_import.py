@@ -12,7 +12,7 @@ import pyarrow as pa
 from compression.importers.base import BadName, BadPool, OtherScores, Reading
 from compression.pool import Loaded, load_files
 from core.ids import Clock, utc_now
-from warehouse.analytics import load_sql
+from warehouse.analytics import connected, load_sql
 from warehouse.runs import open_run
 from warehouse.workspace import Workspace
 
@@ -95,7 +95,7 @@ def import_pool(
         raise BadName(
             f"{name!r} is no name of a pool; write at most {_LONGEST} of a-z, 0-9 with single '-', '_' or '.' between"
         )
-    with duckdb.connect() as connection:
+    with connected() as connection:
         loaded = load_files(connection, files, reading)
         _load_pool(connection, workspace, name)
         _tell_families(connection, families or {})

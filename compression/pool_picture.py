@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from compression.matrix import MissingRule
@@ -12,7 +11,7 @@ from compression.pool_view import PoolView, look_at
 from core.content import Frozen
 from core.progress import progress
 from core.provenance import content_hash
-from warehouse.analytics import load_sql
+from warehouse.analytics import connected, load_sql
 from warehouse.workspace import Workspace
 
 # More parts of the questions than this no reader tells apart in a picture.
@@ -56,7 +55,7 @@ class PoolPicture(Frozen):
 def pool_states(workspace: Workspace) -> list[PoolState]:
     """The state of each of the project's pools by name, told without looking at the scores."""
     found: dict[str, list[tuple[str, int]]] = {}
-    with duckdb.connect() as connection:
+    with connected() as connection:
         workspace.facts.register(connection, "pool_score", latest=False)
         for pool, run, rows in connection.execute(load_sql("compression.sql", "pool_states.sql")).fetchall():
             found.setdefault(pool, []).append((run, rows))

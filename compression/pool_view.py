@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import duckdb
 import numpy as np
 
 from compression.families import families_of, told_families
@@ -10,7 +9,7 @@ from compression.importers.base import BadPool
 from compression.matrix import MissingRule, ScoreMatrix, read_matrix
 from compression.pool import Pool, pool_names
 from core.content import Frozen
-from warehouse.analytics import load_sql
+from warehouse.analytics import connected, load_sql
 from warehouse.workspace import Workspace
 
 
@@ -97,7 +96,7 @@ class PoolView(Frozen):
 def list_pools(workspace: Workspace) -> list[PoolSummary]:
     """The project's pools by name."""
     query = load_sql("compression.sql", "pool_summary.sql")
-    with duckdb.connect() as connection:
+    with connected() as connection:
         # A later row replaces a score, never a question, a model or a cell.
         workspace.facts.register(connection, "pool_score", latest=False)
         return [

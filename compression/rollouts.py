@@ -20,7 +20,7 @@ from compression.train_select import STRATA, size_of
 from compression.training_files import BadTrainingFile, Field, Given, Layout, Mask, read_given
 from compression.training_strata import Kind, bands_of, entry_order, patterns_of, strata_of
 from core.content import Frozen
-from warehouse.analytics import load_sql
+from warehouse.analytics import connected, load_sql
 
 ALIKE = 0.95
 _FIELDS = {
@@ -157,7 +157,7 @@ def thin_rollouts(path: Path, thinning: Thinning) -> Thinned:
         BadTrainingFile: The file cannot be used, the thinning is none, or nothing would be left.
     """
     _check_thinning(thinning)
-    with duckdb.connect() as connection:
+    with connected() as connection:
         given, rule = _read(connection, path, thinning)
         columns = connection.execute(_REPEATS.format(repeats=_repeats_sql(rule))).fetchnumpy()
         prompt, reward = columns["prompt"].astype(np.int64), np.asarray(columns["reward"], dtype=np.float64)

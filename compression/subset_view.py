@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +12,7 @@ from compression.labels import read_labels
 from compression.matrix import Missing, MissingRule, ScoreMatrix
 from compression.subset import Manifest, SubsetSample
 from core.content import Frozen
-from warehouse.analytics import load_sql
+from warehouse.analytics import connected, load_sql
 
 
 class QuestionRow(Frozen):
@@ -66,7 +65,7 @@ def subset_questions(
             "stratum": sample.stratum_of,
         }
     )
-    with duckdb.connect() as connection:
+    with connected() as connection:
         connection.register("kept", kept)
         connection.register("pool", _nothing() if pool is None else pq.ParquetFile(pool).read(use_threads=False))
         values = {

@@ -30,7 +30,7 @@ from compression.training_strata import (
     weights_of,
 )
 from core.content import Frozen
-from warehouse.analytics import load_sql
+from warehouse.analytics import connected, load_sql
 
 STRATA = 48
 FLOOR = 0.1
@@ -204,7 +204,7 @@ def read_samples(path: Path, kind: Kind, columns: Mapping[str, str]) -> Samples:
     """
     sample_id, source, value = (columns.get(name, name) for name in ("sample_id", "source", "value"))
     layout = Layout(sample_id, source, value)
-    with duckdb.connect() as connection:
+    with connected() as connection:
         given = read_given(connection, path, layout, _BOUNDS[kind])
         # Several rewards of one sample without a source are its rollouts; their names do not matter.
         numbered = kind is Kind.REWARD and not given.has_source

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from compression.importers.long import DELIMITED, PARQUET, read_csv
 from core.errors import InterplayError
-from warehouse.analytics import load_sql
+from warehouse.analytics import connected, load_sql
 
 Mask = NDArray[np.bool_]
 
@@ -173,7 +173,7 @@ def write_table(file: Path, table: pa.Table) -> None:
         BadTrainingFile: As `check_table`.
     """
     check_table(file)
-    with replacing(file) as temporary, duckdb.connect() as connection:
+    with replacing(file) as temporary, connected() as connection:
         connection.register("kept", table)
         connection.execute(f"COPY kept TO ? ({_WRITTEN_AS[file.suffix.lower()]})", [str(temporary)])
 
@@ -214,7 +214,7 @@ def lines_with(path: Path, id_field: str, wanted: Iterable[str]) -> Mask:
     """
     if path.suffix.lower() not in JSON_LINES:
         raise BadTrainingFile(f"{path} is no JSON lines file by its ending; give one that ends in .jsonl")
-    with duckdb.connect() as connection:
+    with connected() as connection:
         scan = _scan(connection, path)
         if not scan.has(id_field):
             raise BadTrainingFile(

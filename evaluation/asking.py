@@ -181,7 +181,7 @@ class Asker:
         with self.facts.writer("response", self.run_id) as writer:
             for unit in pending:
                 if unit.request_key in settled:
-                    writer.add(self._row(unit, settled[unit.request_key].columns))
+                    writer.add(self._row(unit, settled[unit.request_key]))
             with progress(f"asking ({self.purpose})", len(fresh)) as ticker, _without_old_objects():
                 asyncio.run(self._ask_all(fresh, clients, _Outcome(writer, failures, reasons, ticker, budget)))
         asked = len(fresh) - len(budget.refused)

@@ -18,13 +18,19 @@ from warehouse.database import Database
 from warehouse.facts import FactStore
 
 
+def connected() -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection in memory. Its own progress bar would stand among what a command prints, and in a log."""
+    connection = duckdb.connect()
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
 @contextmanager
 def analysis(
     facts: FactStore, kinds: Iterable[str], snapshots: Path | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB connection in memory with a view for each kind of fact, and for each table of a snapshot folder."""
-    connection = duckdb.connect()
-    try:
+    with connected() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         for kind in kinds:
             facts.register(connection, kind)
@@ -32,8 +38,6 @@ def analysis(
             for file in sorted(snapshots.glob("*.parquet")):
                 connection.read_parquet(str(file), hive_partitioning=False).create_view(file.stem)
         yield connection
-    finally:
-        connection.close()
 
 
 def load_sql(package: str, name: str) -> str:

@@ -7,10 +7,8 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from warehouse.handles import whole_id
+from warehouse.release.records import portions
 from warehouse.tables import Caption, CaptionKind, CaptionState, Material
-
-# Stays below the number of parameters that SQLite takes in one statement.
-_IDS_A_QUERY = 5_000
 
 
 @dataclass(frozen=True)
@@ -80,5 +78,5 @@ def _found(session: Session, query: Any, search: Search) -> Iterator[Any]:
     if (ids := search.material_ids) is None:
         yield from session.exec(query)
         return
-    for start in range(0, len(ids), _IDS_A_QUERY):
-        yield from session.exec(query.where(col(Caption.material_id).in_(ids[start : start + _IDS_A_QUERY])))
+    for some in portions(ids):
+        yield from session.exec(query.where(col(Caption.material_id).in_(some)))

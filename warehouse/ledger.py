@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import duckdb
@@ -15,20 +14,12 @@ from warehouse.facts import FactStore
 SETTLED = ("ok", "refusal", "truncated", "empty", "blocked", "abstained", "timed_out")
 
 
-@dataclass(frozen=True)
-class SettledAnswer:
-    """An answer that stands: the keys of the units that have it, and its columns of the `response` fact."""
-
-    unit_keys: frozenset[str]
-    columns: dict[str, Any]
-
-
-def settled_answers(facts: FactStore, request_keys: Iterable[str]) -> dict[str, SettledAnswer]:
-    """Those of the requests (by request key) whose answer is settled."""
+def settled_answers(facts: FactStore, request_keys: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Those of the requests (by request key) whose answer is settled, with its columns of the `response` fact."""
     with _responses(facts, "request_key", request_keys) as connection:
         query = load_sql("warehouse.queries", "settled_answers.sql")
         rows = connection.sql(query, params=[list(SETTLED)]).to_arrow_table().to_pylist()
-    return {row.pop("request_key"): SettledAnswer(frozenset(row.pop("keys")), row) for row in rows}
+    return {row.pop("request_key"): row for row in rows}
 
 
 def settled_keys(facts: FactStore, keys: Iterable[str], column: Literal["key", "request_key"] = "key") -> set[str]:

@@ -3,12 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from curation.embedding import Vectors
-from warehouse.analytics import load_sql
+from warehouse.analytics import connected, load_sql
 from warehouse.facts import FactStore
 
 
@@ -35,7 +34,7 @@ class Stored:
 
 def stored_vectors(facts: FactStore, embedder: str) -> Stored:
     """All vectors that the embedder of this fingerprint made, the latest of each working copy."""
-    with duckdb.connect() as connection:
+    with connected() as connection:
         # The query itself picks the latest, of one embedder alone, which is quicker.
         facts.register(connection, "embedding", latest=False)
         sql = load_sql("curation.embedding", "vectors.sql")

@@ -14,7 +14,7 @@ from core.provenance import canonical_json, content_hash
 from core.question import Question
 from evaluation.exam.holding import SETTLED, WrongExamState, get_exam
 from evaluation.exam.places import condition_of
-from evaluation.exam.sitting import seen_s, taken_s
+from evaluation.exam.timing import seen_s, taken_s
 from evaluation.grade import Graded, grade_answers
 from evaluation.imports import NameTaken
 from evaluation.run import COMMAND

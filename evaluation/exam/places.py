@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from sqlmodel import Session, col, func, select
 
@@ -82,6 +83,10 @@ class Seating:
         self.rows = [
             _Row(one.revision_id, item_id, group or item_id, one.stratum, one.place) for one, item_id, group in found
         ]
+        self._reserve: dict[str, list[_Row]] = {}
+        for row in self.rows:
+            if row.place is None:
+                self._reserve.setdefault(row.stratum, []).append(row)
         self._groups = {one.revision_id: group for one, _, group in found}
         self._readable: dict[str, list[Condition]] = {}
         self._read([row.revision_id for row in self.rows if row.place is not None or lends(exam.conditions)])
@@ -140,8 +145,7 @@ class Seating:
         self, wanted: _Row, number: int, turn: int, known: set[str], families: set[str]
     ) -> tuple[_Row, Condition] | None:
         """The wanted question if it can be put, else the first of the same stratum that stands in reserve."""
-        reserve = (row for row in self.rows if row.stratum == wanted.stratum and row.place is None)
-        for row in (wanted, *reserve):
+        for row in chain([wanted], self._reserve.get(wanted.stratum, ())):
             if row.item_id in known or row.family in families:
                 continue
             if conditions := self._conditions(row):

@@ -8,7 +8,7 @@ from sqlmodel import Session, col, func, select
 from core.content import Frozen
 from evaluation.exam.grading import Sat, model_of, sat_in
 from evaluation.exam.sheet import CONFIDENCES
-from evaluation.exam.sitting import seen_s, taken_s
+from evaluation.exam.timing import seen_s, taken_s
 from evaluation.metrics import Values, mean_of
 from evaluation.report.build import build_report
 from evaluation.report.document import Report

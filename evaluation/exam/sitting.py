@@ -11,15 +11,11 @@ from core.ids import Clock, utc_now
 from core.question import Question, QuestionKind
 from evaluation.exam.places import Seating, can_be_put, counts_of, question_of
 from evaluation.exam.sheet import Sheet, answer_text
+from evaluation.exam.timing import ends_at, is_over, note_on_screen
 from evaluation.graders.choice import chosen
 from evaluation.prompts import render
 from warehouse import events
 from warehouse.tables import Exam, ExamPlace, ExamSeat, ExamState, PlaceState, User
-
-# An answer that set out in time may arrive so much later.
-GRACE = timedelta(seconds=10)
-# A page that is on the screen says so every few seconds; a longer silence is a pause.
-SILENCE = timedelta(seconds=45)
 
 
 class NoSeat(InterplayError):
@@ -135,10 +131,10 @@ def save(session: Session, seat_id: str, user_id: str, place_id: str, sheet: She
     """
     seat, exam = _seat(session, seat_id, user_id)
     place = _waiting(session, seat)
-    if place is None or place.id != place_id or place.shown_at is None or _is_over(exam, place, clock()):
+    if place is None or place.id != place_id or place.shown_at is None or is_over(exam, place, clock()):
         return False
     place.saved = sheet.model_dump(mode="json")
-    _extend(place, clock(), begins=False)
+    note_on_screen(place, clock(), begins=False)
     session.add(place)
     session.flush()
     return True
@@ -155,7 +151,7 @@ def note_seen(
     seat, _ = _seat(session, seat_id, user_id)
     place = _waiting(session, seat)
     if place is not None and place.id == place_id and place.shown_at is not None:
-        _extend(place, clock(), begins=begins)
+        note_on_screen(place, clock(), begins=begins)
         session.add(place)
         session.flush()
 
@@ -185,8 +181,8 @@ def hand_in(
     now = _waiting(session, seat)
     if now is None or now.id != place.id or place.shown_at is None:
         raise NotThisQuestion("another question is to be answered first")
-    is_late = _is_over(exam, place, clock(), timedelta())
-    if _is_over(exam, place, clock()):
+    is_late = is_over(exam, place, clock(), timedelta())
+    if is_over(exam, place, clock()):
         return _run_out(session, seat, exam, place, clock)
     if is_late and text is not None and not text.strip():
         return _run_out(session, seat, exam, place, clock, Sheet())
@@ -219,7 +215,7 @@ def run_out(session: Session, exam: Exam, clock: Clock = utc_now) -> None:
     query = select(ExamPlace, ExamSeat).join(ExamSeat, col(ExamSeat.id) == col(ExamPlace.seat_id))
     query = query.where(ExamSeat.exam_id == exam.id, ExamPlace.state == PlaceState.WAITING)
     for place, seat in session.exec(query).all():
-        if _is_over(exam, place, clock()):
+        if is_over(exam, place, clock()):
             _run_out(session, seat, exam, place, clock)
 
 
@@ -263,7 +259,7 @@ def _current(session: Session, seat: ExamSeat, exam: Exam, clock: Clock) -> Exam
     user = session.get_one(User, seat.user_id)
     while (place := _waiting(session, seat)) is not None:
         if place.shown_at is not None:
-            if not _is_over(exam, place, clock()):
+            if not is_over(exam, place, clock()):
                 return place
             _run_out(session, seat, exam, place, clock)
         elif can_be_put(session, user, place) or _exchange(session, seat, exam, user, place, clock):
@@ -291,7 +287,7 @@ def _exchange(session: Session, seat: ExamSeat, exam: Exam, user: User, place: E
 
 def _end(session: Session, seat: ExamSeat, place: ExamPlace, state: PlaceState, clock: Clock) -> PlaceState:
     place.state, place.answered_at = state, clock()
-    _extend(place, place.answered_at, begins=False)
+    note_on_screen(place, place.answered_at, begins=False)
     _leave_behind(session, seat, place, clock)
     return state
 
@@ -311,7 +307,7 @@ def _run_out(
         place.confidence = sheet.confidence if exam.asks_confidence else None
     else:
         place.state = PlaceState.TIMED_OUT
-    place.answered_at = _ends_at(exam, place)
+    place.answered_at = ends_at(exam, place)
     _leave_behind(session, seat, place, clock)
     return place.state
 
@@ -328,27 +324,6 @@ def _finish(session: Session, seat: ExamSeat, clock: Clock) -> None:
         seat.finished_at = clock()
         session.add(seat)
         session.flush()
-
-
-def _is_over(exam: Exam, place: ExamPlace, now: datetime, grace: timedelta = GRACE) -> bool:
-    ends_at = _ends_at(exam, place)
-    return ends_at is not None and now > ends_at + grace
-
-
-def _ends_at(exam: Exam, place: ExamPlace) -> datetime | None:
-    """When the time of a question is over; None while it was not shown, and where there is no limit."""
-    if exam.limit_s is None or place.shown_at is None:
-        return None
-    return place.shown_at + timedelta(seconds=exam.limit_s)
-
-
-def _extend(place: ExamPlace, now: datetime, *, begins: bool) -> None:
-    """The last span goes on until now, or, after a pause, another one begins."""
-    *before, (start, end) = place.spans
-    if begins or now - datetime.fromisoformat(end) > SILENCE:
-        place.spans = [*place.spans, [now.isoformat()] * 2]
-    else:
-        place.spans = [*before, [start, now.isoformat()]]
 
 
 def _check(question: Question, text: str | None) -> None:
@@ -373,19 +348,6 @@ def _asked(session: Session, seat: ExamSeat, exam: Exam, place: ExamPlace) -> As
         steps=tuple(AskedStep(ask=step.ask, points=step.points) for step in question.steps),
         language=question.language,
         asks_confidence=exam.asks_confidence,
-        ends_at=_ends_at(exam, place),
+        ends_at=ends_at(exam, place),
         saved=Sheet.model_validate(place.saved),
     )
-
-
-def seen_s(place: ExamPlace) -> float:
-    """How long the question was on the screen, in seconds, without pauses."""
-    moments = [(datetime.fromisoformat(start), datetime.fromisoformat(end)) for start, end in place.spans]
-    return sum((end - start).total_seconds() for start, end in moments)
-
-
-def taken_s(place: ExamPlace) -> float | None:
-    """How long it took from first showing to handing in, in seconds, pauses included; None where it is not over."""
-    if place.shown_at is None or place.answered_at is None:
-        return None
-    return (place.answered_at - place.shown_at).total_seconds()

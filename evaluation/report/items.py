@@ -14,13 +14,12 @@ from core.provenance import content_hash
 from core.question import Question, QuestionKind
 from core.taxonomy import TaskType, load_taxonomy
 from evaluation.report.document import ItemRow
-from warehouse.release.records import materials_of
+from warehouse.release.records import materials_of, portions
 from warehouse.tables import Item, ItemRevision
 
 VISUAL = frozenset({Modality.IMAGE, Modality.VIDEO})
 NOT_STATED, NONE = "not stated", "none"
 SPEECH, ENVIRONMENT = "speech", "environment"
-_IDS_A_QUERY = 5_000
 
 
 class ItemFacts(Frozen):
@@ -90,9 +89,8 @@ def item_facts(session: Session, revision_ids: Sequence[str]) -> dict[str, ItemF
     said to be; audio that nobody described leaves it open.
     """
     found: dict[str, tuple[ItemRevision, Item]] = {}
-    for start in range(0, len(revision_ids), _IDS_A_QUERY):
-        query = select(ItemRevision, Item).join(Item, col(Item.id) == col(ItemRevision.item_id))
-        ids = revision_ids[start : start + _IDS_A_QUERY]
+    query = select(ItemRevision, Item).join(Item, col(Item.id) == col(ItemRevision.item_id))
+    for ids in portions(revision_ids):
         found |= {one.id: (one, item) for one, item in session.exec(query.where(col(ItemRevision.id).in_(ids)))}
     sounds = {
         revision_id: sound_of([one.audio_type for one in materials.values() if one.modality == Modality.AUDIO.value])

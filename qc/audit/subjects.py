@@ -14,12 +14,9 @@ from qc.audit.question_files import read_questions
 from warehouse.audits import content_sha256
 from warehouse.release.manifest import ManifestRow
 from warehouse.release.opened import open_export
-from warehouse.release.records import get_release, members_of
+from warehouse.release.records import get_release, members_of, portions
 from warehouse.tables import Item, ItemRevision
 from warehouse.workspace import Workspace
-
-# Stays below the number of parameters that SQLite takes in one statement.
-_NAMES_A_QUERY = 5_000
 
 
 class NoSubject(InterplayError):
@@ -128,8 +125,7 @@ def _known_revisions(workspace: Workspace, rows: Sequence[ManifestRow]) -> dict[
         ItemRevision, col(ItemRevision.item_id) == col(Item.id)
     )
     with workspace.database.reading() as session:
-        for start in range(0, len(rows), _NAMES_A_QUERY):
-            names = [row.qid for row in rows[start : start + _NAMES_A_QUERY]]
+        for names in portions([row.qid for row in rows]):
             for name, sha256, revision_id in session.exec(query.where(col(Item.name).in_(names))):
                 found[name, sha256] = revision_id
     return found

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 from sqlmodel import select
 
+from annotation_ui.components import DOM
 from annotation_ui.components.question_editor import _text
 from annotation_ui.drafting.content import DraftContent
 from annotation_ui.drafting.drafts import Save, open_draft, save_draft
@@ -281,7 +282,7 @@ def test_a_reviewer_sees_what_is_marked_with_the_answer(page, desk, studio, tabs
 )
 def test_of_two_versions_no_mark_comes_to_another_material(chromium, taken, kept):
     tab = chromium.new_page()
-    tab.add_script_tag(content=_text("dom.js") + _text("content.js"))
+    tab.add_script_tag(content=DOM + _text("content.js"))
     mine, theirs = (
         {
             "prompt": "",

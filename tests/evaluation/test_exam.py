@@ -9,7 +9,7 @@ from core.condition import OPTIONS_ONLY, Condition
 from core.errors import UnknownName
 from core.question import AnswerKey, Choice
 from evaluation.conditions import PLACEBO
-from evaluation.exam import holding, sitting
+from evaluation.exam import holding, sitting, timing
 from evaluation.exam.design import Candidate, condition_at, draw_sample
 from evaluation.exam.known_items import known_items, shut_items
 from evaluation.exam.sheet import Sheet
@@ -405,7 +405,7 @@ class TestSitting:
         bench.clock.turn(10)
         bench.answer(jo, asked, cannot_tell=True)
         first = places(bench, jo)[0]
-        assert (sitting.taken_s(first), sitting.seen_s(first)) == (3_630, 30)
+        assert (timing.taken_s(first), timing.seen_s(first)) == (3_630, 30)
         assert not told(sitting.save, sheet), "what comes late of a question that is over is dropped"
 
     @pytest.mark.postgres
@@ -444,7 +444,7 @@ class TestSitting:
         with bench.database.session() as session:
             holding.close_exam(session, "spring", "mara", clock=bench.clock)
         last = places(bench, seat)[2]
-        assert (last.state, sitting.taken_s(last), last.answer) == (PlaceState.TIMED_OUT, 60, None)
+        assert (last.state, timing.taken_s(last), last.answer) == (PlaceState.TIMED_OUT, 60, None)
 
     def test_what_was_kept_before_the_time_was_over_counts_whoever_hands_it_in(self, bench):
         for name in ("a", "b", "c", "d"):
@@ -472,7 +472,7 @@ class TestSitting:
         found = places(bench, seat)
         assert [one.answer for one in found] == ["B", None, "A", None]
         assert [one.state for one in found[:2]] == [PlaceState.ANSWERED, PlaceState.ABSTAINED]
-        assert sitting.taken_s(found[0]) == 60
+        assert timing.taken_s(found[0]) == 60
 
     def test_what_they_came_to_know_or_was_withdrawn_meanwhile_is_exchanged(self, bench):
         for name in ("a", "b", "c", "d"):

@@ -33,7 +33,7 @@ def test_an_answer_stands_unless_the_call_itself_failed(facts):
     write(facts, "response", "a", *(response(f"k {state}", f"r {state}", state) for state in states))
     found = settled_answers(facts, [f"r {state}" for state in states] + ["r never asked"])
     assert set(found) == {f"r {state}" for state in states[:-1]}
-    assert {answer.columns["state"] for answer in found.values()} == set(states[:-1])
+    assert {answer["state"] for answer in found.values()} == set(states[:-1])
 
 
 def test_only_what_is_wanted_comes(facts):
@@ -45,7 +45,7 @@ def test_an_error_that_was_asked_again_is_settled_and_a_later_error_unsettles_no
     write(facts, "response", "a", response("k1", "r1", "api_error"), response("k2", "r2", "ok", "blue"))
     write(facts, "response", "b", response("k1", "r1", "ok", "red"), response("k2", "r2", "api_error"))
     found = settled_answers(facts, ["r1", "r2"])
-    assert {key: answer.columns["answer"] for key, answer in found.items()} == {"r1": "red", "r2": "blue"}
+    assert {key: answer["answer"] for key, answer in found.items()} == {"r1": "red", "r2": "blue"}
 
 
 def test_units_that_share_a_request_share_its_first_answer(facts):
@@ -57,8 +57,7 @@ def test_units_that_share_a_request_share_its_first_answer(facts):
         response("k1", "r", "ok", "second", latency_s=0.7, error="e"),
     )
     answer = settled_answers(facts, ["r"])["r"]
-    assert answer.unit_keys == {"k1", "k2"}
-    assert {name: answer.columns[name] for name in ("answer", "latency_s", "sent", "error")} == {
+    assert {name: answer[name] for name in ("answer", "latency_s", "sent", "error")} == {
         "answer": "first",
         "latency_s": 0.5,
         "sent": "x",
@@ -70,7 +69,7 @@ def test_answers_of_one_moment_are_never_mixed(facts):
     rows = [response(f"k{number}", "r", "ok", f"{number}", latency_s=float(number)) for number in range(20)]
     moment = "2026-01-01T12:00:00+00:00"
     write(facts, "response", "a", *(row | {"recorded_at": moment} for row in reversed(rows)))
-    columns = settled_answers(facts, ["r"])["r"].columns
+    columns = settled_answers(facts, ["r"])["r"]
     assert (columns["answer"], columns["latency_s"]) == ("0", 0.0)
 
 

@@ -1,8 +1,7 @@
--- One settled answer for each request, and the keys of the units that already have it.
+-- One settled answer for each request.
 -- ?: the states that count as settled.
 SELECT
     request_key,
-    list(key ORDER BY key) AS keys,
     first(state ORDER BY recorded_at, key) AS state,
     first(answer ORDER BY recorded_at, key) AS answer,
     first(error ORDER BY recorded_at, key) AS error,

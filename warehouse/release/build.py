@@ -88,7 +88,7 @@ class Misfit(StrEnum):
 
 @dataclass(frozen=True)
 class Shape:
-    """What of an item's current question a query asks for."""
+    """What of an item's question a query asks for, and the state of its review."""
 
     state: ItemState
     task_type: str
@@ -105,15 +105,24 @@ class Fitting:
     misfits: Mapping[Misfit, int]
 
 
-def item_shapes(session: Session) -> list[Shape]:
-    """Of every item, without reading whole questions: there may be ten thousand, and somebody waits."""
+def item_shapes(session: Session, release_id: str | None = None) -> list[Shape]:
+    """Of every item, or of a release's, without reading whole questions: there may be ten thousand, and somebody waits.
+
+    Of every item it is the current question, of a release's the released one.
+    """
+    among = select(Item.current_revision_id)
+    if release_id is not None:
+        among = select(ReleaseItem.revision_id).where(ReleaseItem.release_id == release_id)
+    media = select(RevisionMedia.revision_id, RevisionMedia.placeholder)
     senses: dict[str, set[Modality]] = {}
-    for revision_id, placeholder in session.exec(select(RevisionMedia.revision_id, RevisionMedia.placeholder)):
+    for revision_id, placeholder in session.exec(media.where(col(RevisionMedia.revision_id).in_(among))):
         senses.setdefault(revision_id, set()).add(Modality(placeholder.partition("_")[0]))
     question = col(ItemRevision.question)
-    query = select(
-        ItemRevision.id, Item.state, question["task_type"].as_string(), question["language"].as_string()
-    ).join(Item, col(Item.current_revision_id) == col(ItemRevision.id))
+    query = (
+        select(ItemRevision.id, Item.state, question["task_type"].as_string(), question["language"].as_string())
+        .join(Item, col(Item.id) == col(ItemRevision.item_id))
+        .where(col(ItemRevision.id).in_(among))
+    )
     return [
         Shape(ItemState(state), task_type, language, frozenset(senses.get(revision_id, ())))
         for revision_id, state, task_type, language in session.exec(query)

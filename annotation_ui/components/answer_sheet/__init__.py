@@ -11,13 +11,15 @@ from typing import Any
 
 import streamlit as st
 
+from annotation_ui.components import DOM
+
 _FILES = files(__package__)
 
 # Not in a shadow tree: the page's shortcuts press its buttons, and Streamlit's own would hear what is typed.
 _mount = st.components.v2.component(
     "interplay_answer_sheet",
     css=_FILES.joinpath("answer_sheet.css").read_text(encoding="utf-8"),
-    js=_FILES.joinpath("answer_sheet.js").read_text(encoding="utf-8"),
+    js=DOM + _FILES.joinpath("answer_sheet.js").read_text(encoding="utf-8"),
     isolate_styles=False,
 )
 

@@ -25,25 +25,9 @@ export default function ({ data, parentElement, setStateValue, setTriggerValue }
   };
 }
 
-function made(name, kind, text) {
-  const element = document.createElement(name);
-  if (kind) element.className = kind;
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
-
-function button(kind, text, act) {
-  const element = made("button", kind, text);
-  element.type = "button";
-  element.addEventListener("click", act);
-  return element;
-}
-
 // The page's list of shortcuts presses buttons by the key of the widget that they stand in.
 function widget(name, element) {
-  const place = made("div", `as-widget st-key-${name}`);
-  place.append(element);
-  return place;
+  return make("div", { class: `as-widget st-key-${name}` }, element);
 }
 
 class AnswerSheet {
@@ -53,8 +37,7 @@ class AnswerSheet {
     this.stroke = 0;
     this.isSending = false;
     this.isOver = false;
-    this.root = made("section", "as");
-    this.root.setAttribute("aria-label", data.words.title);
+    this.root = make("section", { class: "as", "aria-label": data.words.title });
     parent.append(this.root);
     this._draw();
     this.onSight = () => this._seen(document.visibilityState === "visible");
@@ -86,32 +69,27 @@ class AnswerSheet {
 
   _draw() {
     const { words, kind } = this.data;
-    const head = made("h2", "as-title", words.title);
-    this.root.append(head);
-    if (this.data.several) this.root.append(made("p", "as-quiet", words.several));
+    this.root.append(make("h2", { class: "as-title" }, words.title));
+    if (this.data.several) this.root.append(make("p", { class: "as-quiet" }, words.several));
     this.root.append(kind === "choice" ? this._choices() : this._fields());
-    this.unsure = button("as-pick as-unsure", words.cannot_tell, () => this._cannotTell());
+    this.unsure = button(words.cannot_tell, () => this._cannotTell(), { class: "as-pick as-unsure" });
     this.root.append(widget("sheet-unsure", this.unsure));
     if (this.data.asks_confidence) this.root.append(this._confidence());
-    this.problem = made("p", "as-problem");
-    this.problem.setAttribute("role", "alert");
-    this.hand = button("as-hand", words.hand_in, () => this._handIn(false));
-    this.stop = button("as-stop", words.hand_in_and_stop, () => this._handIn(true));
-    this.state = made("span", "as-quiet");
-    this.state.setAttribute("role", "status");
-    this.clock = made("span", "as-clock");
-    const foot = made("div", "as-foot");
-    foot.append(widget("sheet-hand-in", this.hand), this.stop, this.state, this.clock);
-    this.root.append(this.problem, foot);
+    this.problem = make("p", { class: "as-problem", role: "alert" });
+    this.hand = button(words.hand_in, () => this._handIn(false), { class: "as-hand" });
+    this.stop = button(words.hand_in_and_stop, () => this._handIn(true), { class: "as-stop" });
+    this.state = make("span", { class: "as-quiet", role: "status" });
+    this.clock = make("span", { class: "as-clock" });
+    const hand = widget("sheet-hand-in", this.hand);
+    this.root.append(this.problem, make("div", { class: "as-foot" }, hand, this.stop, this.state, this.clock));
     this._show();
   }
 
   _choices() {
-    const list = made("div", "as-options");
-    list.setAttribute("role", "group");
+    const list = make("div", { class: "as-options", role: "group" });
     this.picks = this.data.options.map((option, place) => {
-      const pick = button("as-pick", undefined, () => this._pick(place));
-      pick.append(made("b", "", option.label), made("span", "", option.text));
+      const pick = button(make("b", {}, option.label), () => this._pick(place), { class: "as-pick" });
+      pick.append(make("span", {}, option.text));
       list.append(widget(`sheet-pick-${option.label}`, pick));
       return pick;
     });
@@ -119,29 +97,28 @@ class AnswerSheet {
   }
 
   _fields() {
-    const stack = made("div", "as-options");
+    const stack = make("div", { class: "as-options" });
     const asked = this.data.steps.length ? this.data.steps : [null];
     this.areas = asked.map((step, place) => {
-      const label = made("label", "as-field");
+      const label = make("label", { class: "as-field" });
       if (step) {
-        const head = made("span", "as-step");
-        head.append(made("b", "", step.name), made("span", "as-quiet", step.points));
-        label.append(head, made("span", "as-ask", step.ask));
+        const points = make("span", { class: "as-quiet" }, step.points);
+        const head = make("span", { class: "as-step" }, make("b", {}, step.name), points);
+        label.append(head, make("span", { class: "as-ask" }, step.ask));
       }
-      const area = made("textarea", "as-area");
-      area.rows = step ? 2 : 3;
-      area.maxLength = this.data.most_characters;
-      area.placeholder = this.data.words.write_here;
-      area.setAttribute("aria-label", step ? step.name : this.data.words.title);
-      area.value = this.sheet.texts[place] ?? "";
-      area.addEventListener("input", () => this._write(place, area.value));
-      area.addEventListener("keydown", (event) => {
-        // Enter that commits what an input method composes is none of ours.
-        if (event.isComposing || event.keyCode === 229) return;
-        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      const area = make("textarea", {
+        class: "as-area",
+        rows: step ? 2 : 3,
+        maxlength: this.data.most_characters,
+        placeholder: this.data.words.write_here,
+        "aria-label": step ? step.name : this.data.words.title,
+        value: this.sheet.texts[place] ?? "",
+        oninput: () => this._write(place, area.value),
+        onkeydown: (event) => {
+          if (!isHandInKey(event)) return;
           event.preventDefault();
           this._handIn(false);
-        }
+        },
       });
       label.append(area);
       stack.append(label);
@@ -151,13 +128,12 @@ class AnswerSheet {
   }
 
   _confidence() {
-    const frame = made("div", "as-sure");
-    frame.setAttribute("role", "group");
-    frame.setAttribute("aria-label", this.data.words.how_sure);
-    frame.append(made("span", "as-sure-ask", this.data.words.how_sure));
+    const { how_sure } = this.data.words;
+    const frame = make("div", { class: "as-sure", role: "group", "aria-label": how_sure });
+    frame.append(make("span", { class: "as-sure-ask" }, how_sure));
     this.levels = this.data.levels.map((level, place) => {
-      const pick = button("as-level", undefined, () => this._sure(level.value));
-      pick.append(made("b", "", `${level.value}%`), made("small", "", level.word));
+      const pick = button(make("b", {}, `${level.value}%`), () => this._sure(level.value), { class: "as-level" });
+      pick.append(make("small", {}, level.word));
       frame.append(widget(`sheet-sure-${place + 1}`, pick));
       return pick;
     });

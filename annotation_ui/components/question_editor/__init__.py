@@ -6,9 +6,11 @@ from typing import Any
 
 import streamlit as st
 
+from annotation_ui.components import DOM
+
 _FILES = files(__package__)
 # One module in several files: nothing is imported in the browser, so that no build step is needed.
-_SCRIPTS = ("dom.js", "content.js", "saving.js", "compare.js", "task_type.js", "answers.js", "media.js", "editor.js")
+_SCRIPTS = ("content.js", "saving.js", "compare.js", "task_type.js", "answers.js", "media.js", "editor.js")
 _EVIDENCE = ("evidence_tools.js", "evidence_time.js", "evidence_box.js", "evidence.js")
 
 
@@ -20,7 +22,7 @@ def _script() -> str:
     """All scripts; those of the evidence are closed in themselves, so that their helpers and ours may share names."""
     own = "\n".join(map(_text, _EVIDENCE))
     evidence = f"const mountEvidence = (() => {{\n{own}\nreturn mountEvidence;\n}})();\n"
-    return evidence + "\n".join(map(_text, _SCRIPTS))
+    return "\n".join([DOM, evidence, *map(_text, _SCRIPTS)])
 
 
 # Not in a shadow tree: from there Streamlit would take letters that are typed for its own shortcuts.

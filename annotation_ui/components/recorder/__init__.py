@@ -12,18 +12,18 @@ from typing import Any
 
 import streamlit as st
 
+from annotation_ui.components import DOM
 from annotation_ui.components.recorder.words import recorder_words
 from annotation_ui.words import Words
 
 _FILES = files(__package__)
-# One module in several files: nothing is imported in the browser, so that no build step is needed.
 _SCRIPTS = ("sound.js", "recorder.js")
 
 # Not in a shadow tree: from there Streamlit would take letters that are typed for its own shortcuts.
 _mount = st.components.v2.component(
     "interplay_recorder",
     css=_FILES.joinpath("recorder.css").read_text(encoding="utf-8"),
-    js="\n".join(_FILES.joinpath(name).read_text(encoding="utf-8") for name in _SCRIPTS),
+    js="\n".join([DOM, *(_FILES.joinpath(name).read_text(encoding="utf-8") for name in _SCRIPTS)]),
     isolate_styles=False,
 )
 

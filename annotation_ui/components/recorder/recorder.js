@@ -19,20 +19,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
 }
 
-function made(name, kind, text) {
-  const element = document.createElement(name);
-  if (kind) element.className = kind;
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
-
-function button(kind, act) {
-  const element = made("button", kind);
-  element.type = "button";
-  element.addEventListener("click", act);
-  return element;
-}
-
 class RecorderDesk {
   constructor(parent) {
     this.state = "idle"; // idle, recording, sending, saved, failed
@@ -67,29 +53,21 @@ class RecorderDesk {
   }
 
   _draw(parent) {
-    this.root = made("div", "ip-recorder");
-    this.problem = made("div", "ip-rec-problem");
-    this.problem.setAttribute("role", "alert");
-    this.test = button("ip-rec-test", () => this._open());
-    this.meter = made("div", "ip-rec-meter");
-    this.devices = made("select", "ip-rec-devices");
-    this.devices.addEventListener("change", () => this._open(this.devices.value));
-    this.bar = made("i", "");
-    this.track = made("div", "ip-rec-bar");
-    this.track.setAttribute("role", "img");
-    this.track.append(this.bar);
-    this.voice = made("span", "ip-rec-voice");
-    this.room = made("span", "ip-rec-room");
-    this.rate = made("span", "ip-rec-rate");
-    this.meter.append(this.devices, this.track, this.voice, this.room, this.rate);
-    this.main = button("ip-rec-main", () => this._toggle());
-    this.clock = made("span", "ip-rec-clock");
-    this.hint = made("span", "ip-rec-hint");
-    const controls = made("div", "ip-rec-controls");
-    controls.append(this.main, this.clock, this.hint);
-    this.told = made("div", "ip-rec-told");
-    this.told.setAttribute("role", "status");
-    this.root.append(this.problem, this.test, this.meter, controls, this.told);
+    this.problem = make("div", { class: "ip-rec-problem", role: "alert" });
+    this.test = button("", () => this._open(), { class: "ip-rec-test" });
+    this.devices = make("select", { class: "ip-rec-devices", onchange: () => this._open(this.devices.value) });
+    this.bar = make("i");
+    this.track = make("div", { class: "ip-rec-bar", role: "img" }, this.bar);
+    this.voice = make("span", { class: "ip-rec-voice" });
+    this.room = make("span", { class: "ip-rec-room" });
+    this.rate = make("span", { class: "ip-rec-rate" });
+    this.meter = make("div", { class: "ip-rec-meter" }, this.devices, this.track, this.voice, this.room, this.rate);
+    this.main = button("", () => this._toggle(), { class: "ip-rec-main" });
+    this.clock = make("span", { class: "ip-rec-clock" });
+    this.hint = make("span", { class: "ip-rec-hint" });
+    const controls = make("div", { class: "ip-rec-controls" }, this.main, this.clock, this.hint);
+    this.told = make("div", { class: "ip-rec-told", role: "status" });
+    this.root = make("div", { class: "ip-recorder" }, this.problem, this.test, this.meter, controls, this.told);
     parent.append(this.root);
   }
 
@@ -114,17 +92,15 @@ class RecorderDesk {
 
   _report() {
     const { words } = this.data;
-    if (this.state === "sending") return [made("span", "", words.sending)];
+    if (this.state === "sending") return [make("span", {}, words.sending)];
     if (this.state === "saved") {
-      const hash = made("span", "ip-mono", this.sha256);
-      return [made("strong", "ip-rec-good", words.saved), made("span", "", `${words.checksum} `), hash];
+      const hash = make("span", { class: "ip-mono" }, this.sha256);
+      return [make("strong", { class: "ip-rec-good" }, words.saved), make("span", {}, `${words.checksum} `), hash];
     }
-    if (this.state !== "failed") return this.note ? [made("span", "", this.note)] : [];
-    const again = button("ip-rec-again", () => this._send());
-    again.textContent = words.send_again;
-    const away = button("ip-rec-away", () => this._forget());
-    away.textContent = words.throw_away;
-    return [made("strong", "ip-rec-bad", words.not_saved), made("span", "", this.why), again, away];
+    if (this.state !== "failed") return this.note ? [make("span", {}, this.note)] : [];
+    const again = button(words.send_again, () => this._send(), { class: "ip-rec-again" });
+    const away = button(words.throw_away, () => this._forget(), { class: "ip-rec-away" });
+    return [make("strong", { class: "ip-rec-bad" }, words.not_saved), make("span", {}, this.why), again, away];
   }
 
   async _open(deviceId) {
@@ -147,8 +123,7 @@ class RecorderDesk {
     const found = (await navigator.mediaDevices.enumerateDevices()).filter((one) => one.kind === "audioinput");
     this.devices.replaceChildren(
       ...found.map((one) => {
-        const option = made("option", "", one.label || one.deviceId);
-        option.value = one.deviceId;
+        const option = make("option", { value: one.deviceId }, one.label || one.deviceId);
         option.selected = one.deviceId === this.microphone.deviceId;
         return option;
       }),
@@ -158,7 +133,7 @@ class RecorderDesk {
   _complain(kind) {
     const { words } = this.data;
     this.problem.replaceChildren(
-      ...(kind ? [made("strong", "", words[kind]), made("span", "", words[`${kind}_how`])] : []),
+      ...(kind ? [make("strong", {}, words[kind]), make("span", {}, words[`${kind}_how`])] : []),
     );
     this.problem.hidden = !kind;
     return false;
@@ -260,7 +235,7 @@ class RecorderDesk {
   }
 
   _key(event) {
-    if (event.isComposing || event.keyCode === 229 || event.defaultPrevented || event.repeat) return;
+    if (isComposing(event) || event.defaultPrevented || event.repeat) return;
     if (event.altKey || event.metaKey || event.ctrlKey || event.shiftKey) return;
     const isSpace = event.key === " ";
     if (!isSpace && event.key.toLowerCase() !== "r") return;

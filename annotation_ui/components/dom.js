@@ -1,4 +1,4 @@
-// Small tools of the question editor. Text of people only ever becomes text nodes and values, never markup.
+// Small tools of what is drawn in the browser. Text of people only ever becomes text nodes and values, never markup.
 
 function make(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
