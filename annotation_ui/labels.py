@@ -27,7 +27,7 @@ MODALITIES = {
     Modality.AUDIO: N_("Audio"),
     Modality.VIDEO: N_("Video"),
 }
-ITEM_STATES = {
+ITEM_STATES: dict[str, str] = {
     ItemState.DRAFT: N_("Draft"),
     ItemState.SUBMITTED: N_("Submitted"),
     ItemState.ROUND1_PASSED: N_("Round 1 passed"),
@@ -38,6 +38,9 @@ ITEM_STATES = {
     ItemState.RETURNED: N_("Returned"),
     ItemState.REJECTED: N_("Rejected"),
 }
+# Of an item that somebody may have to judge, its state would tell more than they may know.
+UNDISCLOSED = "undisclosed"
+SHOWN_STATES = {**ITEM_STATES, UNDISCLOSED: N_("In review or decided")}
 MATERIAL_STATES = {
     MaterialState.KEPT: N_("Kept"),
     MaterialState.DROPPED: N_("Dropped"),

@@ -76,7 +76,7 @@ def _question(page: Page, detail: ItemDetail) -> None:
     if detail.key_visible:
         marked = st.toggle(t("Show the answer key"), key=f"key-{detail.name}")
     else:
-        page.notice(t("The key and the verdicts show once you have judged this item, or when its review is over."))
+        page.notice(detail.key_waits)
     page.draw(
         "question.html", prompt=detail.prompt, options=detail.options, steps=detail.steps, marked=marked,
         accepted=detail.accepted, grader=detail.grader,
@@ -101,7 +101,7 @@ def _history(page: Page, detail: ItemDetail) -> None:
     t = page.t
     page.section(t("Verdicts on this revision"))
     if not detail.key_visible:
-        page.notice(t("The key and the verdicts show once you have judged this item, or when its review is over."))
+        page.notice(detail.key_waits)
     elif not detail.rounds:
         page.notice(t("Nobody has judged this revision yet."))
     for number, verdicts in sorted(detail.rounds.items()):

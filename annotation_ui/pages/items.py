@@ -8,7 +8,6 @@ from annotation_ui import labels
 from annotation_ui.page import Page
 from annotation_ui.permissions import Permission
 from annotation_ui.views.items import ItemQuery, ItemRow, item_choices, item_columns, item_rows, items_page
-from warehouse.tables import ItemState
 
 
 def draw(page: Page) -> None:
@@ -48,17 +47,16 @@ def draw(page: Page) -> None:
 def _query(page: Page) -> ItemQuery:
     t = page.t
     with page.studio.workspace.database.reading() as session:
-        offered = item_choices(session)
+        offered = item_choices(session, page.who)
     if not offered.states:
         return ItemQuery()
     words, state, task_type, language = st.columns([3, 2, 3, 2], vertical_alignment="bottom")
-    states = {code.value: f"{t(labels.ITEM_STATES[code])} ({t.number(count)})" for code, count in offered.states}
+    states = {str(code): f"{t(labels.SHOWN_STATES[code])} ({t.number(count)})" for code, count in offered.states}
     task_types = {name: labels.task_type(t, name) for name in offered.task_types}
     languages = {code: labels.question_language(t, code) for code in offered.languages}
     text = page.search(words, t("Search"), "item-search", t("Name or question"))
-    chosen_state = page.choose(state, t("State"), states, "item-state")
     return ItemQuery(
-        state=ItemState(chosen_state) if chosen_state else None,
+        state=page.choose(state, t("State"), states, "item-state"),
         task_type=page.choose(task_type, t("Task type"), task_types, "task-type"),
         language=page.choose(language, t("Language"), languages, "question-language"),
         text=text,

@@ -5,6 +5,7 @@ from functools import partial
 import streamlit as st
 
 from annotation_ui.page import Page
+from annotation_ui.pages.quality_items import tell_hidden
 from annotation_ui.quality import QUICK_ITEMS, Analysed, Counted, analysis_key, release_size, stored_answers_name
 from annotation_ui.views import item_analysis as view
 from annotation_ui.views.quality_words import qc_words
@@ -99,6 +100,7 @@ def _items(page: Page, analysis: ItemAnalysis) -> None:
         linked=True,
     )  # fmt: skip
     page.pages(found.page_count)
+    tell_hidden(page, found.hidden)
     page.downloads(
         t("item analysis"), view.analysis_columns(t),
         partial(view.analysis_rows, database, analysis, page.who, query, now, t),

@@ -21,7 +21,7 @@ def draw_items(page: Page, counted: Counted) -> None:
     with database.reading() as session:
         found = view.quality_list(session, items, report, page.who, query, t)
     page.draw("count.html", text=t.plural("{count} item", "{count} items", found.total))
-    if not found.rows:
+    if items and not found.rows:
         page.notice(t("No item fits this choice. Take a filter away."))
     for row in found.rows:
         with st.container(key=f"row-{row.name}"):
@@ -29,16 +29,21 @@ def draw_items(page: Page, counted: Counted) -> None:
             if st.button(t("Open"), key=f"open-{row.name}"):
                 page.open("item", name=row.name, tab="quality")
     page.pages(found.page_count)
-    if found.hidden:
-        told = t.plural(
-            "{count} item is not listed, because you may still be asked to judge it blind.",
-            "{count} items are not listed, because you may still be asked to judge them blind.",
-            found.hidden,
-        )
-        page.draw("count.html", text=told)
+    tell_hidden(page, found.hidden)
     page.downloads(
         t("quality"), view.quality_columns(t), partial(view.quality_rows, database, report, page.who, query, now, t)
     )
+
+
+def tell_hidden(page: Page, count: int) -> None:
+    """Say how many items a list leaves out; the count is of all, whatever the list is narrowed to."""
+    if count:
+        told = page.t.plural(
+            "{count} item is not listed, because you may still be asked to judge it blind.",
+            "{count} items are not listed, because you may still be asked to judge them blind.",
+            count,
+        )
+        page.draw("count.html", text=told)
 
 
 def _query(page: Page, offered: view.QualityChoices) -> view.QualityQuery:

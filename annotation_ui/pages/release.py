@@ -7,6 +7,7 @@ from annotation_ui.pages.release_out import draw_out
 from annotation_ui.pages.release_sealing import draw_sealing
 from annotation_ui.releases.desk import BUILD_WORK, ReleaseGone, work_key
 from annotation_ui.views.release_changes import HOW, changes_page, versions_before
+from annotation_ui.views.release_findings import NOT_NAMED
 from annotation_ui.views.release_past import past_of
 from annotation_ui.views.releases import ReleaseDetail, release_coverage, release_detail
 from warehouse.tables import ReleaseState
@@ -93,4 +94,6 @@ def _changes(page: Page, detail: ReleaseDetail) -> None:
         page.draw("release_changes.html", rows=found.rows)
     elif not any(found.counts.values()):
         page.notice(t("Both versions hold the same questions."))
+    elif found.is_kept_back:
+        page.notice(t(NOT_NAMED))
     page.pages(found.page_count)

@@ -7,7 +7,8 @@ import streamlit as st
 
 from annotation_ui.page import Page
 from annotation_ui.releases.desk import NotConfirmed, check, discard, seal, work_key
-from annotation_ui.views.release_findings import findings_page
+from annotation_ui.views.item import is_kept_blind
+from annotation_ui.views.release_findings import NOT_NAMED, findings_page
 from annotation_ui.views.release_past import Check, Past
 from annotation_ui.views.releases import ReleaseDetail
 
@@ -67,6 +68,11 @@ def begin(page: Page, detail: ReleaseDetail, do: Callable[..., object], *given: 
 
 def _findings(page: Page, last: Check) -> None:
     t, kind = page.t, None
+    with page.studio.workspace.database.reading() as session:
+        is_kept_back = is_kept_blind(session, page.who)
+    if is_kept_back:
+        page.notice(t(NOT_NAMED))
+        return
     kinds = findings_page(last.findings, None, 1, t).kinds
     if len(kinds) > 1:
         place, _ = st.columns([2, 3])

@@ -12,7 +12,7 @@ from annotation_ui.results.scopes import hidden_revisions
 from annotation_ui.views import responses as view
 from annotation_ui.views.preview import Block, prompt_blocks
 from annotation_ui.views.results import Links
-from annotation_ui.views.results_words import ATTRIBUTES
+from annotation_ui.views.results_words import ATTRIBUTES, value_label
 from core.question import Question
 
 _KEY = "key"
@@ -43,8 +43,12 @@ def _list(page: Page, found: Results, links: Links) -> None:
     if answers.rows:
         page.draw("results_answers.html", rows=answers.rows)
     else:
-        page.notice(t("No answer fits this choice. Take something away."))
+        page.notice(
+            t(view.SOME_HIDDEN) if answers.leaves_out else t("No answer fits this choice. Take something away.")
+        )
     page.pages(answers.page_count)
+    if answers.rows and answers.leaves_out:
+        page.draw("quiet.html", text=t(view.SOME_HIDDEN))
     if answers.total > view.MOST_SAVED:
         page.draw(
             "quiet.html",
@@ -64,7 +68,8 @@ def _filters(page: Page, found: Results) -> None:
     offered = view.offered(found.answered.frame, t)
     for start in range(0, len(view.FILTERS), 3):
         for place, name in zip(st.columns(3), view.FILTERS[start : start + 3], strict=True):
-            given = {value: value for value in view.chosen_in(st.query_params.get_all).selection.get(name, ())}
+            asked = view.chosen_in(st.query_params.get_all).selection.get(name, ())
+            given = {value: value_label(t, name, value) for value in asked}
             page.choose_several(place, t(ATTRIBUTES[name]), given | offered[name], f"of.{name}")
 
 

@@ -110,13 +110,13 @@ def hidden_revisions(session: Session, who: Principal, revision_ids: Sequence[st
 
 
 def _of(query: Any, who: Principal, release_id: str | None) -> Any:
-    """The query over revisions and their items, narrowed to a release, or to items whose keys this person may see."""
+    """The query over revisions and their items, narrowed to a release, or to settled items; maintainers get all."""
     joined: Select[Any] = query.select_from(ItemRevision)
     if release_id is not None:
         joined = joined.join(Item, col(Item.id) == col(ItemRevision.item_id))
         joined = joined.join(ReleaseItem, col(ReleaseItem.revision_id) == col(ItemRevision.id))
         return joined.where(col(ReleaseItem.release_id) == release_id)
-    # Answers tell keys: items under review are only for those who may see every key.
+    # Numbers are of many items, and tell no key; whose answers show, `hidden_revisions` says.
     states = list(ItemState) if who.may(Permission.SEE_EVERY_KEY) else sorted(SETTLED)
     joined = joined.join(Item, col(Item.current_revision_id) == col(ItemRevision.id))
     return joined.where(col(Item.state).in_(states))

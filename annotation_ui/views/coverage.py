@@ -4,17 +4,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session
 
 from annotation_ui import labels
 from annotation_ui.targets import ANY, Shape, media_code, shape_of, targets
 from annotation_ui.words import Words
 from core.content import Modality
 from core.taxonomy import load_taxonomy
+from warehouse.release.build import item_shapes
 from warehouse.spreadsheets import Cell
-from warehouse.tables import CoverageTarget, Item, ItemRevision, ItemState, RevisionMedia
+from warehouse.tables import CoverageTarget, ItemState
 
 _DONE = frozenset({ItemState.ACCEPTED, ItemState.RELEASED})
+_OUT = frozenset({ItemState.REJECTED, ItemState.RETIRED})
 
 
 @dataclass(frozen=True)
@@ -74,23 +76,10 @@ class TargetRow:
 
 def questions(session: Session) -> Questions:
     """All that count, by kind."""
-    shown: dict[str, set[Modality]] = {}
-    media = (
-        select(RevisionMedia.revision_id, RevisionMedia.placeholder)
-        .join(Item, col(Item.current_revision_id) == col(RevisionMedia.revision_id))
-        .where(col(Item.state).not_in([ItemState.REJECTED, ItemState.RETIRED]))
-    )
-    for revision_id, placeholder in session.exec(media):
-        shown.setdefault(revision_id, set()).add(Modality(placeholder.partition("_")[0]))
-    question = col(ItemRevision.question)
-    query = (
-        select(ItemRevision.id, question["task_type"].as_string(), question["language"].as_string(), Item.state)
-        .join(Item, col(Item.current_revision_id) == col(ItemRevision.id))
-        .where(col(Item.state).not_in([ItemState.REJECTED, ItemState.RETIRED]))
-    )
     return Counter(
-        Kind(task_type, frozenset(shown.get(revision_id, ())), language, state in _DONE)
-        for revision_id, task_type, language, state in session.exec(query)
+        Kind(one.task_type, one.modalities, one.language, one.state in _DONE)
+        for one in item_shapes(session)
+        if one.state not in _OUT
     )
 
 

@@ -11,7 +11,7 @@ from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.views.exam import LEVELS, span
 from annotation_ui.views.people import kind_words
 from annotation_ui.views.results import between
-from annotation_ui.views.results_words import CONDITIONS, condition_label, phrase
+from annotation_ui.views.results_words import CONDITIONS, condition_label
 from annotation_ui.words import N_, Words
 from core.content import Modality
 from evaluation.conditions import NAMES
@@ -136,11 +136,6 @@ def subjects(session: Session, t: Words) -> dict[str, str]:
 def conditions(t: Words) -> dict[str, str]:
     """All conditions by their names, in words."""
     return {name: t(CONDITIONS[name]) if name in CONDITIONS else name for name in NAMES}
-
-
-def in_figure(t: Words, text: str) -> str:
-    """What the picture of people against models says."""
-    return t("points, percent") if text == "points, percent" else phrase(t, text)
 
 
 def group_views(results: ExamResults, t: Words) -> list[GroupView]:

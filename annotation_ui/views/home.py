@@ -10,8 +10,10 @@ from annotation_ui import labels
 from annotation_ui.people import display_names
 from annotation_ui.permissions import Permission, Principal
 from annotation_ui.views.formats import source_title
+from annotation_ui.views.item import is_kept_blind
 from annotation_ui.views.my_work import Task, tasks
 from annotation_ui.words import N_, Words
+from warehouse.lifecycle import Action
 from warehouse.tables import (
     Event,
     Item,
@@ -38,6 +40,9 @@ _WAITING_FOR = {
     ItemState.RETURNED: N_("The author: a new revision"),
     ItemState.ACCEPTED: N_("The next release"),
 }
+
+# These tell that nobody waits for an item any more, and most of them how it was judged.
+_SETTLING = {Action.ACCEPT, Action.RELEASE, Action.RETIRE, Action.REJECT, Action.REOPEN}
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ def home(session: Session, who: Principal, now: datetime, t: Words) -> Home:
         funnel=stages,
         aside=[_stage(state, by_state, longest, t) for state in _ASIDE if by_state.get(state)],
         waiting=_waiting(session, now, t),
-        happenings=_happenings(session, now, t),
+        happenings=_happenings(session, who, now, t),
     )
 
 
@@ -129,8 +134,10 @@ def _waiting(session: Session, now: datetime, t: Words) -> list[Waiting]:
     ]
 
 
-def _happenings(session: Session, now: datetime, t: Words) -> list[Happening]:
-    told = [action for kind, action in labels.EVENTS if kind == "item"]
+def _happenings(session: Session, who: Principal, now: datetime, t: Words) -> list[Happening]:
+    told = {action for kind, action in labels.EVENTS if kind == "item"}
+    if is_kept_blind(session, who):
+        told -= _SETTLING
     recent = session.exec(
         select(Event)
         .where(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, true
+from sqlalchemy import ColumnElement, SQLColumnExpression, String, case, cast, literal, true
 from sqlmodel import Session, col, select
 
 from annotation_ui import labels
@@ -22,10 +22,14 @@ from qc.review.queue import present_task
 from qc.review.waiting import REVIEW
 from warehouse.blobs import BlobStore
 from warehouse.items import current_revision, get_item
-from warehouse.tables import Item, ItemRevision, ItemState, Verdict
+from warehouse.tables import GoldItem, Item, ItemRevision, ItemState, Review, Verdict
 
 # Here nobody is to judge the item any more, so its key spoils nothing.
 SETTLED = frozenset({ItemState.ACCEPTED, ItemState.RELEASED, ItemState.RETIRED, ItemState.REJECTED})
+# What a reviewer may be given looks the same, be it a question that waits for them or a gold item that is settled.
+_GIVEN_OUT = SETTLED | {ItemState.ROUND2_PASSED}
+KEY_WAITS = N_("The key and the verdicts show once you have judged this item, or when its review is over.")
+KEY_WAITS_FOR_YOU = N_("The key and the verdicts show once you have judged this item.")
 
 
 class UnderYourReview(Told):
@@ -81,16 +85,16 @@ class Twin:
     """Another item of the same twin group."""
 
     name: str
-    state: ItemState
+    state: str
     state_label: str
 
 
 @dataclass(frozen=True)
 class ItemDetail:
-    """The page of one item. Without `key_visible` nothing in it tells the key."""
+    """The page of one item. Without `key_visible` nothing in it tells the key, and `key_waits` says for what."""
 
     name: str
-    state: ItemState
+    state: str
     state_label: str
     question: Question
     kind: str
@@ -105,6 +109,7 @@ class ItemDetail:
     grader: str
     steps: Sequence[StepView]
     key_visible: bool
+    key_waits: str
     revisions: Sequence[RevisionLine]
     rounds: Mapping[int, Sequence[VerdictLine]]
     marked: Sequence[Marked]
@@ -140,7 +145,8 @@ def item_detail(
     verdicts = session.exec(
         select(Verdict).where(Verdict.revision_id == shown.id).order_by(col(Verdict.created_at), col(Verdict.id))
     ).all()
-    visible = may_see_key(who, item, all_of_them, verdicts)
+    visible = may_see_key(session, who, item, shown.id)
+    state = session.exec(select(shown_state(session, who)).where(Item.id == item.id)).one()
     names = display_names(
         session, {*(revision.author for revision in all_of_them), *(verdict.decider for verdict in verdicts)}
     )
@@ -149,8 +155,8 @@ def item_detail(
     marked, other_notes = marked_media(notes, question.prompt, links, who.user_id, blobs, t)
     return ItemDetail(
         name=item.name,
-        state=item.state,
-        state_label=t(labels.ITEM_STATES[item.state]),
+        state=state,
+        state_label=t(labels.SHOWN_STATES[state]),
         question=question if visible else _without_key(question),
         kind=t(labels.KINDS[question.kind]),
         task_type=labels.task_type(t, question.task_type),
@@ -172,6 +178,7 @@ def item_detail(
             for step in question.steps
         ],
         key_visible=visible,
+        key_waits="" if visible else t(KEY_WAITS_FOR_YOU if is_kept_blind(session, who) else KEY_WAITS),
         revisions=[
             RevisionLine(
                 number=revision.number,
@@ -186,44 +193,65 @@ def item_detail(
         rounds=_rounds(verdicts, names, now, t) if visible else {},
         marked=marked,
         notes=note_lines(other_notes, t),
-        twins=_twins(session, item, t),
+        twins=_twins(session, who, item, t),
     )
 
 
-def may_see_key(who: Principal, item: Item, revisions: Sequence[ItemRevision], verdicts: Sequence[Verdict]) -> bool:
-    """Whether the key, and verdicts that lean on it, may show: reviewers answer blind before they see either.
+def is_kept_blind(session: Session, who: Principal) -> bool:
+    """Whether somebody may be given gold, which stands among the settled items: of none they learn the key unjudged."""
+    if not who.may(Permission.REVIEW) or who.may(Permission.SEE_EVERY_KEY):
+        return False
+    return session.exec(select(GoldItem.revision_id).where(col(GoldItem.active)).limit(1)).first() is not None
 
-    It may to the author, to maintainers, to who has judged this very revision, and to everybody once nobody will.
+
+def may_see_key(session: Session, who: Principal, item: Item, revision_id: str) -> bool:
+    """Whether the key of a revision, and verdicts that lean on it, may show: reviewers answer blind before they see it.
+
+    It may to the author, to maintainers, to who has judged this very revision, and to everybody once nobody will; but
+    not to who `is_kept_blind`.
     """
-    return (
-        who.may(Permission.SEE_EVERY_KEY)
-        or item.state in SETTLED
-        or any(who.is_author(revision.author) for revision in revisions)
-        or any(verdict.by_person and who.is_author(verdict.decider) for verdict in verdicts)
-    )
-
-
-def _twins(session: Session, item: Item, t: Words) -> list[Twin]:
-    """The others of its group, by name; what they ask and say stands on their own pages."""
-    if item.twin_group is None:
-        return []
-    query = select(Item).where(Item.twin_group == item.twin_group, Item.id != item.id).order_by(Item.name)
-    return [Twin(one.name, one.state, t(labels.ITEM_STATES[one.state])) for one in session.exec(query)]
+    knows = _knows(session, who, literal(revision_id))
+    return session.exec(select(Item.id).where(Item.id == item.id, knows)).first() is not None
 
 
 def sees_key(session: Session, who: Principal, now: datetime) -> ColumnElement[bool]:
     """`may_see_key` as a condition on `Item`, for lists; without what the person is to judge or answer now."""
+    free = _knows(session, who, col(Item.current_revision_id)) & col(Item.id).not_in(shut_items(session, who.user_id))
+    name = _to_judge(session, who, now)
+    return free if name is None else free & (col(Item.name) != name)
+
+
+def shown_state(session: Session, who: Principal) -> ColumnElement[str]:
+    """The state of an `Item` as this person may know it, a member of `labels.SHOWN_STATES`.
+
+    Of what they may be given to review, `UNDISCLOSED`: "accepted" would tell the verdict, and that a task is gold.
+    """
+    state = cast(col(Item.state), String)
+    if not is_kept_blind(session, who):
+        return state.label("shown_state")
+    unknown = col(Item.state).in_(_GIVEN_OUT) & ~_knows(session, who, col(Item.current_revision_id))
+    return case((unknown, labels.UNDISCLOSED), else_=state).label("shown_state")
+
+
+def _knows(session: Session, who: Principal, revision_id: SQLColumnExpression[str | None]) -> ColumnElement[bool]:
+    """The condition on `Item` that this person knows the key of its revision anyway, or needs not be blind to it."""
+    if who.may(Permission.SEE_EVERY_KEY):
+        return true()
     names = [who.user_id, who.name]
     wrote = select(ItemRevision.item_id).where(col(ItemRevision.author).in_(names))
     judged = select(Verdict.revision_id).where(col(Verdict.by_person), col(Verdict.decider).in_(names))
-    free: ColumnElement[bool] = true()
-    if not who.may(Permission.SEE_EVERY_KEY):
-        free = (
-            col(Item.state).in_(SETTLED) | col(Item.id).in_(wrote) | col(Item.current_revision_id).in_(judged)
-        )  # fmt: skip
-    free &= col(Item.id).not_in(shut_items(session, who.user_id))
-    name = _to_judge(session, who, now)
-    return free if name is None else free & (col(Item.name) != name)
+    # Of gold there is a review, but no verdict.
+    reviewed = select(Review.revision_id).where(col(Review.reviewer).in_(names), col(Review.finished_at).is_not(None))
+    knows = col(Item.id).in_(wrote) | revision_id.in_(judged) | revision_id.in_(reviewed)
+    return knows if is_kept_blind(session, who) else knows | col(Item.state).in_(SETTLED)
+
+
+def _twins(session: Session, who: Principal, item: Item, t: Words) -> list[Twin]:
+    """The others of its group, by name; what they ask and say stands on their own pages."""
+    if item.twin_group is None:
+        return []
+    query = select(Item.name, shown_state(session, who)).where(Item.twin_group == item.twin_group, Item.id != item.id)
+    return [Twin(name, state, t(labels.SHOWN_STATES[state])) for name, state in session.exec(query.order_by(Item.name))]
 
 
 def refuse_spoiled(session: Session, who: Principal, item: Item, now: datetime) -> None:

@@ -76,11 +76,12 @@ class AnalysisQuery:
 
 @dataclass(frozen=True)
 class AnalysisPage:
-    """One page of items, those with flags first."""
+    """One page of items, those with flags first. `hidden` counts those of which the person must not know anything."""
 
     rows: Sequence[StatisticsLine]
     total: int
     page_count: int
+    hidden: int
 
 
 def releases(session: Session, who: Principal) -> list[Release]:
@@ -123,12 +124,14 @@ def analysis_page(
     Raises:
         NotAllowed: The person may not see results.
     """
-    fitting = [one for one in _seen(session, analysis, who, now) if _fits(one, query)]
+    seen = _seen(session, analysis, who, now)
+    fitting = [one for one in seen if _fits(one, query)]
     at = paging(len(fitting), PAGE_SIZE, query.page)
     return AnalysisPage(
         rows=[statistics_line(one, t) for one in fitting[at.rows]],
         total=len(fitting),
         page_count=at.page_count,
+        hidden=len(analysis.items) - len(seen),
     )
 
 

@@ -12,13 +12,14 @@ from annotation_ui import labels
 from annotation_ui.people import display_names
 from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.views.formats import searched
+from annotation_ui.views.item import shown_state
 from annotation_ui.views.paging import paging
 from annotation_ui.words import Words
 from core.content import TextPart
 from evaluation.exam.known_items import shut_items
 from warehouse.database import Database
 from warehouse.spreadsheets import Cell
-from warehouse.tables import Item, ItemRevision, ItemState
+from warehouse.tables import Item, ItemRevision
 
 PAGE_SIZE = 20
 SNIPPET_LENGTH = 160
@@ -26,9 +27,9 @@ SNIPPET_LENGTH = 160
 
 @dataclass(frozen=True)
 class ItemQuery:
-    """What to list; None and empty mean "any"."""
+    """What to list; None and empty mean "any". `state` is one of `labels.SHOWN_STATES`."""
 
-    state: ItemState | None = None
+    state: str | None = None
     task_type: str | None = None
     language: str | None = None
     text: str = ""
@@ -41,7 +42,7 @@ class ItemRow:
     """One item in the list."""
 
     name: str
-    state: ItemState
+    state: str
     state_label: str
     snippet: str
     task_type: str
@@ -67,7 +68,7 @@ class ItemsPage:
 class ItemChoices:
     """What the list can be narrowed to."""
 
-    states: Sequence[tuple[ItemState, int]]
+    states: Sequence[tuple[str, int]]
     task_types: Sequence[str]
     languages: Sequence[str]
 
@@ -86,15 +87,15 @@ def items_page(session: Session, who: Principal, query: ItemQuery, now: datetime
     project_size = session.exec(select(func.count()).select_from(Item)).one()
     at = paging(total, PAGE_SIZE, query.page)
     found = session.exec(
-        select(Item, ItemRevision)
+        select(Item, ItemRevision, shown_state(session, who))
         .join(ItemRevision, joined)
         .where(*conditions)
         .order_by(col(ItemRevision.created_at).desc(), col(Item.name))
         .offset(at.start)
         .limit(PAGE_SIZE)
     ).all()
-    names = display_names(session, {revision.author for _, revision in found})
-    rows = [_row(item, revision, names[revision.author], now, t) for item, revision in found]
+    names = display_names(session, {revision.author for _, revision, _ in found})
+    rows = [_row(item, revision, state, names[revision.author], now, t) for item, revision, state in found]
     return ItemsPage(rows, total, at.page, at.page_count, project_size)
 
 
@@ -115,17 +116,17 @@ def item_rows(database: Database, who: Principal, query: ItemQuery, t: Words) ->
     require(who, Permission.SEE_ITEMS)
     with database.reading() as session:
         found = session.exec(
-            select(Item, ItemRevision)
+            select(Item, ItemRevision, shown_state(session, who))
             .join(ItemRevision, col(Item.current_revision_id) == col(ItemRevision.id))
             .where(*_conditions(session, who, query))
             .order_by(col(Item.name))
         ).all()
-        names = display_names(session, {revision.author for _, revision in found})
-        for item, revision in found:
+        names = display_names(session, {revision.author for _, revision, _ in found})
+        for item, revision, state in found:
             question = revision.as_question()
             yield [
                 item.name,
-                t(labels.ITEM_STATES[item.state]),
+                t(labels.SHOWN_STATES[state]),
                 question.prompt_text,
                 labels.task_type(t, question.task_type),
                 labels.question_language(t, question.language),
@@ -136,9 +137,10 @@ def item_rows(database: Database, who: Principal, query: ItemQuery, t: Words) ->
             ]
 
 
-def item_choices(session: Session) -> ItemChoices:
-    """States, task types and languages that occur."""
-    states = dict(session.exec(select(col(Item.state), func.count()).group_by(col(Item.state))).all())
+def item_choices(session: Session, who: Principal) -> ItemChoices:
+    """States as the person may know them, task types and languages that occur."""
+    told = select(shown_state(session, who)).subquery().c.shown_state
+    states = dict(session.exec(select(told, func.count()).group_by(told)).all())
     question = col(ItemRevision.question)
     current = col(Item.current_revision_id) == col(ItemRevision.id)
 
@@ -149,7 +151,7 @@ def item_choices(session: Session) -> ItemChoices:
         )
 
     return ItemChoices(
-        states=[(state, states[state]) for state in ItemState if state in states],
+        states=[(state, states[state]) for state in labels.SHOWN_STATES if state in states],
         task_types=occurring("task_type"),
         languages=occurring("language"),
     )
@@ -166,7 +168,7 @@ def _conditions(session: Session, who: Principal, query: ItemQuery) -> list[Colu
     # What somebody is to be asked in an exam, they must not read before.
     found: list[ColumnElement[bool]] = [col(Item.id).not_in(shut_items(session, who.user_id))]
     if query.state is not None:
-        found.append(col(Item.state) == query.state)
+        found.append(shown_state(session, who) == query.state)
     if query.task_type is not None:
         found.append(question["task_type"].as_string() == query.task_type)
     if query.language is not None:
@@ -183,13 +185,13 @@ def _conditions(session: Session, who: Principal, query: ItemQuery) -> list[Colu
     return found
 
 
-def _row(item: Item, revision: ItemRevision, author: str, now: datetime, t: Words) -> ItemRow:
+def _row(item: Item, revision: ItemRevision, state: str, author: str, now: datetime, t: Words) -> ItemRow:
     question = revision.as_question()
     written = (part.text if isinstance(part, TextPart) else f"[{part.name}]" for part in question.prompt)
     return ItemRow(
         name=item.name,
-        state=item.state,
-        state_label=t(labels.ITEM_STATES[item.state]),
+        state=state,
+        state_label=t(labels.SHOWN_STATES[state]),
         snippet=snippet("".join(written)),
         task_type=labels.task_type(t, question.task_type),
         language=labels.question_language(t, question.language),

@@ -13,6 +13,7 @@ from annotation_ui.people import display_names
 from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.tag_words import TagNames
 from annotation_ui.views.formats import duration, media_facts
+from annotation_ui.views.item import shown_state
 from annotation_ui.views.material_tags import TagLine, tag_lines
 from annotation_ui.views.materials import Card, cards_of
 from annotation_ui.words import Words
@@ -128,7 +129,7 @@ def material_detail(
         relatives=cards_of(session, who, [other for other in relatives if other.id != row.id], links, t),
         duplicates=cards_of(session, who, doubles, links, t),
         tags=tag_lines(session, row.id, names, t),
-        uses=_uses(session, row.id, t),
+        uses=_uses(session, who, row.id, t),
         changes=_changes(session, row.id, now, t),
     )
 
@@ -187,16 +188,16 @@ def _speech(session: Session, material_id: str) -> list[Line]:
     ]
 
 
-def _uses(session: Session, material_id: str, t: Words) -> list[Use]:
+def _uses(session: Session, who: Principal, material_id: str, t: Words) -> list[Use]:
     query = (
-        select(Item.name, col(Item.state))
+        select(Item.name, shown_state(session, who))
         .join(ItemRevision, col(Item.current_revision_id) == col(ItemRevision.id))
         .join(RevisionMedia, col(RevisionMedia.revision_id) == col(ItemRevision.id))
         .where(RevisionMedia.material_id == material_id)
         .distinct()
         .order_by(Item.name)
     )
-    return [Use(name, t(labels.ITEM_STATES[state])) for name, state in session.exec(query)]
+    return [Use(name, t(labels.SHOWN_STATES[state])) for name, state in session.exec(query)]
 
 
 def _changes(session: Session, material_id: str, now: datetime, t: Words) -> list[Change]:

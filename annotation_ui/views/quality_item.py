@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, select
 
 from annotation_ui import labels
 from annotation_ui.people import display_names
 from annotation_ui.permissions import Permission, Principal, require
 from annotation_ui.told import Told
-from annotation_ui.views.item import may_see_key, refuse_spoiled
+from annotation_ui.views.item import is_kept_blind, may_see_key, refuse_spoiled
 from annotation_ui.views.quality import SolveLine, interval, outcome_words, solve_lines
 from annotation_ui.views.quality_items import SUSPECT_KEY
 from annotation_ui.views.quality_words import qc_words, share
@@ -23,7 +23,7 @@ from qc.report.document import Answer, GateStory, ItemStory, ModelAnswers, Round
 from qc.report.why import condition_words
 from warehouse.items import current_revision, get_item
 from warehouse.spreadsheets import Cell
-from warehouse.tables import Decision, Item, ItemRevision, Verdict
+from warehouse.tables import Decision, Item, ItemRevision
 from warehouse.workspace import Workspace
 
 
@@ -31,6 +31,12 @@ class StillBlind(Told):
     """What models answered tells the key, which somebody who may still judge the item must not know."""
 
     text = N_("What models answered shows once you have judged this item, or when its review is over.")
+
+
+class StillBlindToAll(StillBlind):
+    """The same for somebody who may be given settled items too."""
+
+    text = N_("What models answered shows once you have judged this item.")
 
 
 @dataclass(frozen=True)
@@ -196,9 +202,8 @@ def _allowed(session: Session, who: Principal, item: Item, number: int | None, n
     revisions = session.exec(select(ItemRevision).where(ItemRevision.item_id == item.id)).all()
     current = current_revision(session, item)
     shown = next((revision for revision in revisions if revision.number == number), current)
-    verdicts = session.exec(select(Verdict).where(col(Verdict.revision_id) == shown.id)).all()
-    if not may_see_key(who, item, revisions, verdicts):
-        raise StillBlind
+    if not may_see_key(session, who, item, shown.id):
+        raise StillBlindToAll if is_kept_blind(session, who) else StillBlind
     return shown.number
 
 

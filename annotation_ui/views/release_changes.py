@@ -9,6 +9,7 @@ from sqlmodel import Session, col, select
 
 from annotation_ui import labels
 from annotation_ui.permissions import Permission, Principal, require
+from annotation_ui.views.item import is_kept_blind
 from annotation_ui.views.paging import paging
 from annotation_ui.views.releases import SPLITS, ReleaseDetail
 from annotation_ui.words import N_, Words
@@ -47,11 +48,12 @@ class ChangeRow:
 
 @dataclass(frozen=True)
 class ChangesPage:
-    """One page of the changes; `counts` are of all, by what happened."""
+    """One page of the changes; `counts` are of all, by what happened. Of what `is_kept_back` there are no rows."""
 
     rows: Sequence[ChangeRow]
     counts: Mapping[str, int]
     page_count: int
+    is_kept_back: bool
 
 
 def versions_before(session: Session, detail: ReleaseDetail) -> dict[str, str]:
@@ -81,7 +83,9 @@ def changes_page(
     require(who, Permission.SEE_RESULTS)
     found = diff_releases(session, detail.name, before, detail.version)
     names = {ADDED: found.added, CHANGED: list(found.changed), REMOVED: found.removed}
-    chosen = [(way, name) for way in HOW if how in (None, way) for name in names[way]]
+    # Which items are in a release tells which are decided.
+    is_kept_back = is_kept_blind(session, who)
+    chosen = [(way, name) for way in HOW if how in (None, way) and not is_kept_back for name in names[way]]
     at = paging(len(chosen), PAGE_SIZE, page)
     shown = chosen[at.rows]
     items = _items(session, [name for _, name in shown])
@@ -104,6 +108,7 @@ def changes_page(
         rows=[ChangeRow(name, way, t(HOW[way]), why(way, name)) for way, name in shown],
         counts={way: len(names[way]) for way in HOW},
         page_count=at.page_count,
+        is_kept_back=is_kept_back,
     )
 
 

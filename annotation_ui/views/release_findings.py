@@ -15,6 +15,7 @@ from warehouse.tables import ItemState
 
 PAGE_SIZE = 20
 MOST_ITEMS = 5
+NOT_NAMED = N_("The questions are not named here, because you may still be asked to judge them blind.")
 _REBUILD = N_("Discard this draft and build it again.")
 _REVISE = N_("Revise the question, take the new revision through review, and build again.")
 _AGAIN = N_("Bring the material in again, revise the question, and build again.")

@@ -16,10 +16,10 @@ from annotation_ui.views.formats import searched
 from annotation_ui.views.paging import paging
 from annotation_ui.words import N_, Words
 from core.content import Modality
+from warehouse.release.build import item_shapes
 from warehouse.release.splits import Split
 from warehouse.tables import (
     Event,
-    ItemRevision,
     Material,
     MaterialState,
     Release,
@@ -127,21 +127,10 @@ def release_detail(session: Session, who: Principal, release_id: str, t: Words) 
 
 def release_coverage(session: Session, release_id: str, t: Words) -> CoverageTable:
     """What a release covers."""
-    shown: dict[str, set[Modality]] = {}
-    media = select(RevisionMedia.revision_id, RevisionMedia.placeholder).join(
-        ReleaseItem, col(ReleaseItem.revision_id) == col(RevisionMedia.revision_id)
+    cells = Counter(
+        (one.task_type, one.language, labels.modality_set(t, one.modalities))
+        for one in item_shapes(session, release_id)
     )
-    for revision_id, placeholder in session.exec(media.where(ReleaseItem.release_id == release_id)):
-        shown.setdefault(revision_id, set()).add(Modality(placeholder.partition("_")[0]))
-    question = col(ItemRevision.question)
-    query = (
-        select(ItemRevision.id, question["task_type"].as_string(), question["language"].as_string())
-        .join(ReleaseItem, col(ReleaseItem.revision_id) == col(ItemRevision.id))
-        .where(ReleaseItem.release_id == release_id)
-    )
-    cells: Counter[tuple[str, str, str]] = Counter()
-    for revision_id, task_type, language in session.exec(query):
-        cells[task_type, language, labels.modality_set(t, shown.get(revision_id, ()))] += 1
     columns = Counter[str]()
     for (_, _, combination), count in cells.items():
         columns[combination] += count

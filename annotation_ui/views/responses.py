@@ -1,6 +1,6 @@
 """The responses behind a number: what the address asks for, a list of them, and one in full."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from annotation_ui.results.kept import Results
@@ -15,6 +15,7 @@ from annotation_ui.views.results_words import (
     STATES,
     condition_label,
     kind_label,
+    reason_words,
     task_types_in_order,
     value_label,
 )
@@ -34,12 +35,13 @@ MOST_SAVED = 20_000
 # The list offers these to narrow by; the rest come from numbers alone.
 FILTERS = ("model", "condition", "kind", "task_type", "modalities", "outcome")
 HIDDEN = N_("You may yet have to judge or answer this item: until then its answers stay hidden from you.")
+SOME_HIDDEN = N_("Answers to items that you may yet have to judge or answer are not listed: they stay hidden from you.")
 _VALUE_CHARACTERS = 200
 
 
 @dataclass(frozen=True)
 class ResponseRow:
-    """One response in the list; `hidden` says why nothing of it shows."""
+    """One response in the list; `why` and `reason` are what `reason_words` makes of the grade's."""
 
     href: str
     item: str
@@ -51,17 +53,18 @@ class ResponseRow:
     points: str
     state: str
     answer: str
+    why: str
     reason: str
-    hidden: str
 
 
 @dataclass(frozen=True)
 class ResponseList:
-    """One page of the responses behind a number."""
+    """One page of the responses behind a number; `leaves_out` is whether any of the results are hidden at all."""
 
     rows: Sequence[ResponseRow]
     total: int
     page_count: int
+    leaves_out: bool
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ class ResponseDetail:
     outcome_label: str = ""
     points: str = ""
     step_points: Sequence[str] = ()
+    why: str = ""
     reason: str = ""
     grader: str = ""
 
@@ -146,16 +150,13 @@ def response_list(
     page: int = 1,
 ) -> ResponseList:
     """One page of the chosen responses; `hidden` tells of revisions whose answers this reader must not see."""
-    places = _places(found, chosen, text)
+    unseen = _unseen(found, hidden)
+    places = _places(found, chosen, text, unseen)
     at = paging(len(places), PAGE_SIZE, page)
     responses = list(read_responses(facts, found, places[at.rows]))
-    unseen = hidden([one.item.revision_id for one in responses])
     kept = {"answer-search": text} if text else {}
-    rows = [
-        _row(one, one.item.revision_id in unseen, links.responses(chosen, key=one.key, **kept), found, t)
-        for one in responses
-    ]
-    return ResponseList(rows, len(places), at.page_count)
+    rows = [_row(one, links.responses(chosen, key=one.key, **kept), found, t) for one in responses]
+    return ResponseList(rows, len(places), at.page_count, bool(unseen))
 
 
 def response_detail(
@@ -174,22 +175,22 @@ def response_detail(
     if found.answered is None or place is None:
         return None
     (one,) = read_responses(facts, found, [place])
-    row = _row(one, bool(hidden([one.item.revision_id])), "", found, t, cut=False)
-    previous, following, told = _neighbours(found, place, chosen, text, links, t)
+    row, unseen = _row(one, "", found, t, cut=False), _unseen(found, hidden)
+    previous, following, told = _neighbours(found, place, _places(found, chosen, text, unseen), chosen, text, links, t)
     detail = ResponseDetail(
         item=row.item,
         item_href=f"item?{_query(name=row.item)}",
         model=row.model,
         is_person=row.is_person,
         condition=row.condition,
-        hidden=row.hidden,
+        hidden=t(HIDDEN) if one.item.revision_id in unseen else "",
         state=row.state,
         facts=_facts(one, t),
         place=told,
         previous=previous,
         next=following,
     )
-    if row.hidden:
+    if detail.hidden:
         return detail
     question = found.answered.items[one.item.revision_id].question
     return replace(_opened(detail, question, one, row, t), prompt=blocks(question))
@@ -209,6 +210,7 @@ def _opened(detail: ResponseDetail, question: Question, one: Response, row: Resp
         outcome_label=row.outcome_label,
         points=row.points,
         step_points=_step_points(question, one.grade, t),
+        why=row.why,
         reason=row.reason,
         grader=(one.grade or {}).get("grader") or "",
     )
@@ -218,7 +220,7 @@ def saved_columns(t: Words) -> list[str]:
     """Heads of the responses that are saved."""
     names = ("Item", "Model", "Human", "Shown", "Kind", "Task type", "Modalities", "State", "Outcome", "Points")
     texts = [t(name) for name in names]
-    return [*texts, t("Answer"), t("Error"), t("Reason"), t("Grader"), "seconds", "USD", "key"]
+    return [*texts, t("Answer"), t("Error"), t("Reason"), t("Grader"), t("Seconds"), t("Cost, USD"), t("Response")]
 
 
 def saved_rows(
@@ -230,10 +232,9 @@ def saved_rows(
     text: str = "",
 ) -> Iterator[Sequence[Cell]]:
     """The chosen responses as a table with their whole texts, `MOST_SAVED` at most."""
-    places = _places(found, chosen, text)[:MOST_SAVED]
-    unseen = hidden([item.revision_id for item in found.answered.frame.items] if found.answered else [])
+    places = _places(found, chosen, text, _unseen(found, hidden))[:MOST_SAVED]
     for one in read_responses(facts, found, places):
-        told, grade = one.item.revision_id not in unseen, one.grade or {}
+        grade = one.grade or {}
         yield [
             one.item.item_name,
             one.model,
@@ -243,11 +244,11 @@ def saved_rows(
             value_label(t, "task_type", one.item.task_type),
             value_label(t, "modalities", one.item.modalities),
             t(STATES.get(one.stored["state"], one.stored["state"])),
-            t(OUTCOMES[one.outcome]) if told else "",
-            one.points if told else None,
-            one.stored["answer"] if told else t(HIDDEN),
-            one.stored["error"] if told else None,
-            grade.get("reason") if told else None,
+            t(OUTCOMES[one.outcome]),
+            one.points,
+            one.stored["answer"],
+            one.stored["error"],
+            grade.get("reason"),
             grade.get("grader"),
             one.stored["latency_s"],
             one.stored["cost_usd"],
@@ -255,36 +256,47 @@ def saved_rows(
         ]
 
 
-def _places(found: Results, chosen: Chosen, text: str) -> Places:
+def _unseen(found: Results, hidden: Callable[[Sequence[str]], set[str]]) -> set[str]:
+    return hidden([item.revision_id for item in found.answered.frame.items]) if found.answered else set()
+
+
+def _places(found: Results, chosen: Chosen, text: str, unseen: Container[str]) -> Places:
+    """Without what is hidden: by what it is narrowed to, a list would tell which of it is right."""
     import numpy as np
 
-    nothing: Places = np.zeros(0, dtype=np.int64)
-    return chosen_places(found.answered.frame, chosen, text) if found.answered else nothing
+    if not found.answered:
+        return np.zeros(0, dtype=np.int64)
+    frame = found.answered.frame
+    places = chosen_places(frame, chosen, text)
+    seen = np.array([item.revision_id not in unseen for item in frame.items], dtype=bool)
+    shown: Places = places[seen[frame.item[places]]]
+    return shown
 
 
-def _row(one: Response, is_hidden: bool, href: str, found: Results, t: Words, *, cut: bool = True) -> ResponseRow:
+def _row(one: Response, href: str, found: Results, t: Words, *, cut: bool = True) -> ResponseRow:
     stored, state = one.stored, one.stored["state"]
     answer = stored["answer"] or (stored["error"] if cut else "") or ""
+    why, reason = reason_words(t, (one.grade or {}).get("reason") or "")
     return ResponseRow(
         href=href,
         item=one.item.item_name,
         model=one.model,
         is_person=one.model in found.report.people,
         condition=condition_label(t, stored["condition"]),
-        outcome="" if is_hidden else one.outcome,
-        outcome_label="" if is_hidden else t(OUTCOMES[one.outcome]),
-        points="" if is_hidden or one.points is None else f"{one.points:.3g}",
+        outcome=one.outcome,
+        outcome_label=t(OUTCOMES[one.outcome]),
+        points="" if one.points is None else f"{one.points:.3g}",
         state="" if state == "ok" else t(STATES.get(state, state)),
-        answer="" if is_hidden else _cut(answer) if cut else answer,
-        reason="" if is_hidden else (one.grade or {}).get("reason") or "",
-        hidden=t(HIDDEN) if is_hidden else "",
+        answer=_cut(answer) if cut else answer,
+        why=why,
+        reason=reason,
     )
 
 
-def _neighbours(found: Results, place: int, chosen: Chosen, text: str, links: Links, t: Words) -> tuple[str, str, str]:
+def _neighbours(
+    found: Results, place: int, places: Places, chosen: Chosen, text: str, links: Links, t: Words
+) -> tuple[str, str, str]:
     """Addresses of the chosen responses before and after this one, and which of how many it is."""
-    assert found.answered is not None
-    places = _places(found, chosen, text)
     at = int(places.searchsorted(place))
     if at == len(places) or places[at] != place:
         return "", "", ""

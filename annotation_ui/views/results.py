@@ -10,7 +10,7 @@ import numpy as np
 from annotation_ui import labels
 from annotation_ui.results.kept import Results
 from annotation_ui.results.responses import Chosen
-from annotation_ui.views.results_words import TABLES, condition_label, kind_label, modalities_label, phrase
+from annotation_ui.views.results_words import TABLES, condition_label, head_label, kind_label, modalities_label, phrase
 from annotation_ui.words import Words
 from core.condition import FULL
 from core.question import QuestionKind
@@ -152,7 +152,7 @@ def grid(found: Report, key: str, links: Links, t: Words, only: Sequence[str] | 
         title=t(title),
         note=t(note),
         head=phrase(t, table.head),
-        columns=[_head(column, t) for column in table.columns],
+        columns=[head_label(t, column.title) for column in table.columns],
         groups=_groups(table.columns, t),
         rows=[
             GridRow(
@@ -230,7 +230,8 @@ def between(low: float, high: float, t: Words) -> str:
 def sheet_columns(t: Words) -> list[str]:
     """Heads of a table that is saved: a line for each number."""
     names = [t("Table"), t("Row"), t("Human"), t("Kind"), t("Group"), t("Column"), t("Value")]
-    return [*names, "95% low", "95% high", t("Answered"), t("Graded"), t("No valid answer"), t("Items"), t("Clusters")]
+    names += [t("95% low"), t("95% high"), t("Answered"), t("Graded"), t("No valid answer")]
+    return [*names, t("Items"), t("Clusters")]
 
 
 def sheet_rows(tables: Sequence[Table], people: Sequence[str], t: Words) -> Iterator[Sequence[SheetCell]]:
@@ -240,7 +241,7 @@ def sheet_rows(tables: Sequence[Table], people: Sequence[str], t: Words) -> Iter
         for row in table.rows:
             for column, cell in zip(table.columns, row.cells, strict=True):
                 place = [title, _label(row, t), _yes(row.label in people, t), "", phrase(t, column.group or "")]
-                yield [*place, _head(column, t), *_values(cell, t)]
+                yield [*place, head_label(t, column.title), *_values(cell, t)]
 
 
 def cell_rows(found: Report, t: Words) -> Iterator[Sequence[SheetCell]]:
@@ -361,13 +362,6 @@ def _told(cell: Number, t: Words) -> str:
     if cell.smallest_visible is not None:
         told.append(t("smallest visible difference {points}", points=points_text(cell.smallest_visible)))
     return t("; ").join(told)
-
-
-def _head(column: Column, t: Words) -> str:
-    """The head of a column; one that is a condition has its words."""
-    name = column.title.replace(" ", "_")
-    known = condition_label(t, name)
-    return known if known != column.title else phrase(t, column.title)
 
 
 def _groups(columns: Sequence[Column], t: Words) -> list[tuple[str, int]]:

@@ -17,6 +17,9 @@ from annotation_ui.recording import speakers, takes
 from annotation_ui.reviewing import desk
 from annotation_ui.shell import PAGES
 from annotation_ui.studio import open_studio
+from core.question import AnswerKey, Step
+from qc.review.gold import add_gold, retire_gold
+from qc.review.queue import take_review
 from qc.review.waiting import REVIEW
 from warehouse.consents import Scope
 from warehouse.lifecycle import Action
@@ -232,3 +235,68 @@ def test_the_ids_lead_to_what_is_secret(secrets, visit, attacks, everybody):
     for page, query in (("author", "draft"), ("take", "id"), ("person", "id")):
         places = [attacks.Place(page, {query: one}) for one in secrets]
         assert any(SECRET in text for place in places for _, text in attacks.texts_of(attacks.go(app, place))), page
+
+
+@pytest.fixture
+def keyed(studio, seed, attacks, people, database, clock):
+    """Two accepted items that differ in name alone, of which "gilded" is gold; where a key tells, it holds the mark."""
+    seeder, mark = seed.Seeder(studio.workspace), attacks.MARK
+    media = {"image_1": seeder.picture(1), "audio_1": seeder.sound(1)}
+    steps = (Step(ask="how many", points=10, answer=AnswerKey(accepted=(mark,))),)
+    judged = [Judgement(number, "mei", True, Decision.PASS, comment=mark) for number in (1, 2, 3)]
+    revisions = []
+    for name in ("gilded", "simple"):
+        draft = seeder.draft("See <image_1>, hear <audio_1>.", media, "lin", steps=steps, notes={"why": mark})
+        revisions.append(seeder.item(name, draft, Action.SUBMIT, *judged)[1])
+        seeder.response(revisions[-1], name, "ada", "full", 1.0, mark)
+    release = seeder.release("zoo", "1.0.0", revisions)
+    with database.session() as session:
+        add_gold(session, "gilded", Decision.PASS, by="maintainer", clock=clock)
+    items = [("item", {"name": name, "tab": tab}) for name in ("gilded", "simple") for tab in ("", "quality")]
+    answers = {"show": "answers", "scope": "all"}
+    return [attacks.Place(page, query) for page, query in [
+        *items[:3], ("results", answers), ("results", answers | {"of.outcome": "right"}),
+        ("results", answers | {"key": "ada/gilded/full"}), ("quality", {"part": "items"}),
+        ("quality", {"part": "analysis"}), ("release", {"id": release.id}), ("material", {"id": media["image_1"][0].id}),
+        ("items", {"item-state": "accepted"}), ("items", {}), ("home", {}), ("review", {}),
+    ]]  # fmt: skip
+
+
+def test_who_may_be_given_gold_reads_no_settled_key_anywhere(keyed, walked, attacks, sign_in, database, clock):
+    def tells(role):
+        """Pages that show the mark, and whether a table that is saved holds it."""
+        wanderer, saved = walked(sign_in(role.value)[0], pages=(), places=keyed)
+        files = [data for name, data in saved if name.endswith(".csv")]
+        saved.clear()
+        assert len(files) >= 4
+        return wanderer.shown, any(attacks.MARK.encode() in data for data in files)
+
+    assert tells(Role.REVIEWER) == (set(), False)
+    assert tells(Role.ANNOTATOR) == ({"item", "results"}, True)
+    with database.session() as session:
+        task = take_review(session, "reviewer", clock, gold_every=1)
+        session.get_one(Review, session.exec(select(Review.id)).one()).finished_at = clock()
+        desk.queue.release_task(session, task.assignment_id, "reviewer", clock)
+    assert tells(Role.REVIEWER) == ({"item", "results"}, True)
+    with database.session() as session:
+        session.delete(session.exec(select(Review)).one())
+        retire_gold(session, "gilded", by="maintainer", clock=clock)
+    assert tells(Role.REVIEWER) == ({"item", "results"}, True)
+
+
+@pytest.mark.parametrize("studio", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True)
+def test_gold_looks_like_any_other_settled_item(keyed, visit, attacks, sign_in):
+    app = visit("home", sign_in("reviewer")[0])
+
+    def told(name, tab):
+        texts = attacks.texts_of(attacks.go(app, attacks.Place("item", {"name": name, "tab": tab})))
+        return [text.replace(name, "NAME") for field, text in texts if field.endswith(("body", "label"))]
+
+    for tab, sentence in (("", "once you have judged this item."), ("quality", "What models answered shows once")):
+        gold = told("gilded", tab)
+        assert gold == told("simple", tab) and any(sentence in text for text in gold)
+        assert any("In review or decided" in text for text in gold)
+    for query in ({}, {"item-state": "undisclosed"}):
+        texts = [text for _, text in attacks.texts_of(attacks.go(app, attacks.Place("items", query)))]
+        rows = [sum("ip-row-name" in text and name in text for text in texts) for name in ("gilded", "simple")]
+        assert rows == [1, 1]

@@ -6,10 +6,13 @@ from itertools import count
 import pytest
 from sqlmodel import select
 
+from annotation_ui import labels
+from annotation_ui.media_links import MediaLinks
 from annotation_ui.permissions import NotAllowed
 from annotation_ui.quality import freshness
 from annotation_ui.views import item_analysis, quality, quality_item, quality_items, quality_people
-from annotation_ui.views.item import UnderYourReview
+from annotation_ui.views.item import UnderYourReview, item_detail
+from annotation_ui.views.items import ItemQuery, item_choices, items_page
 from annotation_ui.views.quality_item import StillBlind
 from annotation_ui.views.quality_items import QualityQuery
 from annotation_ui.words import words_in
@@ -163,6 +166,47 @@ class TestWhoSeesAnswers:
         assert "before3" not in listed(studio, counted, who)[0]
         with pytest.raises(StillBlind):
             look(studio, who, "before3")
+
+    def test_while_there_is_gold_a_reviewer_sees_what_they_judged_and_others_as_before(
+        self, studio, counted, bench, principal_of, people
+    ):
+        def see(role):
+            who = principal_of(role)
+            names, found = listed(studio, counted, who)
+            assert len(names) + found.hidden == len(bench)
+            for name in set(bench) - set(names):
+                with pytest.raises(StillBlind) as told:
+                    look(studio, who, name)
+                assert ("review is over" in told.value.text) == (role is not Role.REVIEWER)
+            with studio.workspace.database.reading() as session:
+                for name in bench:
+                    links = MediaLinks(studio.key, studio.clock)
+                    one = item_detail(session, who, name, links, studio.workspace.blobs, studio.clock(), EN)
+                    assert one.key_visible == (name in names) == (not one.key_waits) and (
+                        one.key_visible or not one.rounds
+                    )
+                states = {row.name: row.state for row in items_page(session, who, ItemQuery(), studio.clock(), EN).rows}
+            return set(names), states
+
+        before = {role: see(role) for role in (Role.ANNOTATOR, Role.MAINTAINER)}
+        with studio.workspace.database.session() as session:
+            add_gold(session, "accepted", Decision.PASS, by="maintainer", clock=studio.clock)
+        assert {role: see(role) for role in before} == before
+        names, states = see(Role.REVIEWER)
+        assert names == {"released", "own-released"}
+        assert {name for name, state in states.items() if state == labels.UNDISCLOSED} == {
+            f"{own}{name}" for own in ("", "own-") for name in ("accepted", "textonly", "before3")
+        }
+        assert (states["released"], states["open1"]) == ("released", "submitted")
+        with studio.workspace.database.reading() as session:
+            who, now = principal_of(Role.REVIEWER), studio.clock()
+            totals = {
+                state: items_page(session, who, ItemQuery(state=state), now, EN).total
+                for state, _ in item_choices(session, who).states
+            }
+            assert totals == dict(item_choices(session, who).states)
+            assert (totals["undisclosed"], totals["released"]) == (6, 2) and "accepted" not in totals
+            assert items_page(session, who, ItemQuery(state="accepted"), now, EN).rows == []
 
     def test_nobody_sees_what_they_are_judging_not_even_a_maintainer(self, studio, counted, add_person, sign_in):
         add_person("max", Role.MAINTAINER, Role.REVIEWER)

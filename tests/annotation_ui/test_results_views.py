@@ -1,7 +1,10 @@
 """The numbers of Results in words: whatever they are, the responses behind each are exactly those it was made from."""
 
+import re
 from dataclasses import replace
+from functools import partial
 from urllib.parse import parse_qs
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -19,10 +22,12 @@ from annotation_ui.views import results_words
 from annotation_ui.views.preview import prompt_blocks
 from annotation_ui.words import words_in
 from core.question import AnswerKey, Step
+from evaluation.graders.verdicts import Verdict, Why
+from evaluation.law.figure import law_picture
 from evaluation.law.fit import fit_law
 from evaluation.law.of_report import points_of
 from evaluation.report.document import Number
-from evaluation.report.figures import radar_figure
+from evaluation.report.figures import drops_figure, leaderboard_figure, people_figure, radar_figure
 from warehouse.lifecycle import Action
 from warehouse.people import Role
 from warehouse.runs import open_run
@@ -205,7 +210,7 @@ def test_one_response_in_full_with_its_neighbours(results_of, benchmark, who, st
     unseen = detail("able/q01/full", {benchmark["q01"].id})
     assert unseen.hidden and not (unseen.answer or unseen.options or unseen.reason or unseen.outcome or unseen.parsed)
     saved = list(responses_view.saved_rows(found, facts, chosen, lambda _: {benchmark["q01"].id}, EN))
-    assert len(saved) == 11 and saved[1][8:13] == ["", None, responses_view.HIDDEN, None, None]
+    assert len(saved) == 10 and "q01" not in {row[0] for row in saved}
     assert len(saved[0]) == len(responses_view.saved_columns(EN))
 
 
@@ -290,3 +295,45 @@ def test_the_radar_draws_the_chosen_alone_and_hollow_where_there_is_little(resul
     assert "fill: #ffffff; stroke: #0072b2" in text
     assert drawn == radar_figure(found.report, ["able", SITTER], lambda text: f"~{text}")
     assert radar_figure(found.report, []) is None
+
+
+def _english_in(picture, names):
+    """What a picture says in Latin letters, beside names, symbols and numbers."""
+    texts = [
+        "".join(one.itertext()) for one in ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")
+    ]
+    assert len(texts) > 4
+    told = [text for text in texts if text not in names and "\U0001d443" not in text]
+    return [text for text in told if re.search("[A-Za-z]{2}", text.replace("RMSE", ""))]
+
+
+def test_no_picture_says_anything_in_english_to_who_reads_chinese(results_of, benchmark, who, seeder):
+    """Titles, legends, axes and ticks: what is left are names of models, symbols and numbers."""
+    crowd = [f"m{number}" for number in range(4)]
+    seeder.responses(
+        [(benchmark["q00"], "q00", model, shown, 1.0, "B") for model in crowd for shown in ("full", "without_audio")]
+    )
+    report, words = results_of(who).report, partial(results_words.in_figure, ZH)
+    law = fit_law(
+        [point.model_copy(update={"omni": 0.2 + 0.7 * (point.audio * point.visual) ** 2}) for point in _spread()],
+        resamples=20,
+    )
+    names = {*MODELS, *crowd, SITTER, *(point.model for point in law.points)}
+    pictures = {
+        "leaderboard": leaderboard_figure(report, words),
+        "drops": drops_figure(report, words),
+        "people": people_figure(report, words),
+        "radar": radar_figure(report, None, words),
+        "law": law_picture(law, words=words),
+    }
+    assert {key: _english_in(picture, names) for key, picture in pictures.items()} == {key: [] for key in pictures}
+    assert "前 8 个模型（共 10 个）" in pictures["drops"].decode() and "6 个模型" in pictures["law"].decode()
+    assert _english_in(leaderboard_figure(report), names) == ["points, percent"]
+
+
+def test_codes_of_graders_have_words_and_the_rest_stands_as_a_quotation():
+    for why in Why:
+        told, quoted = results_words.reason_words(ZH, f"{Verdict.WRONG}: {why}: holds 'a: b'")
+        assert told and not re.search("[a-z]", told) and quoted == "holds 'a: b'"
+    assert results_words.reason_words(ZH, "right: chooses B: 'red'") == ("", "chooses B: 'red'")
+    assert results_words.reason_words(ZH, "somebody's own words: odd") == ("", "somebody's own words: odd")

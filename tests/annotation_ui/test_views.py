@@ -385,7 +385,7 @@ class TestItems:
         assert self.names(database, who, text="50%") == ["walk"]
         assert self.names(database, who, text="5_%") == []
         with database.reading() as session:
-            offered = item_choices(session)
+            offered = item_choices(session, who)
         assert offered.states == [(ItemState.DRAFT, 2), (ItemState.SUBMITTED, 1)]
         assert (offered.task_types, offered.languages) == (["counting", "spot_the_difference"], ["en", "zh"])
 
