@@ -100,6 +100,8 @@ def unnamed(
 ) -> None:
     """List stored bytes that no row of the tables names, as a stopped program leaves them; nothing is removed.
 
+    Media of canaries are listed too, and what other projects keep in the same store.
+
     Example: interplay warehouse unnamed --days 7
     """
     with open_workspace(project) as workspace:
