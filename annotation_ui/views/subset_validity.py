@@ -75,9 +75,9 @@ def validity_rows(found: Validation, own: str, t: Words) -> list[ValidityRow]:
             line=_number(one.plcc),
             error=points(one.rmse),
             error_closed="" if one.design_rmse is None else t("exactly {points}", points=points(one.design_rmse)),
-            beside=t.percent(one.rmse / beside) if beside else "–",
+            beside=t("{share} of random's", share=t.percent(one.rmse / beside)) if beside else "",
             margin="–" if one.moe is None else f"± {points(one.moe)}",
-            coverage=_share(one.cic, t),
+            coverage="" if one.cic is None else t("{share} hold", share=t.percent(one.cic)),
             forward=_signed(forward[one.sampler].bias, forward[one.sampler].bias_error),
             is_chosen=one.sampler == own,
         )

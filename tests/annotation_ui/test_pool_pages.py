@@ -148,7 +148,7 @@ def test_a_subset_is_measured_and_made_larger(visit, token, pool, studio, princi
     app.number_input(key="validity-repeats").set_value(2)
     app.multiselect(key="validity-samplers").set_value(["cghs"])
     text = shown(pressed(app, "Measure it"))
-    assert "Intervals that hold" in text and "Subsets of 30 of 60 questions" in text and "Not measured" not in text
+    assert "Rank correlation" in text and "Subsets of 30 of 60 questions" in text and "Not measured" not in text
     app = on_tab(visit("subset", token(), name="half"), 4)
     assert "No larger subset yet" in shown(app) and "interplay compress extend half --size 60" in shown(app)
     assert "Choose a name of at most 64" in shown(pressed(app, "Extend and seal the subset"))

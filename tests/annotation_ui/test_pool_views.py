@@ -297,9 +297,10 @@ def test_how_well_subsets_predict_is_what_the_command_tells_and_is_kept(workspac
     assert kept.validation == validate(matrix, None, 30, ("cghs", "anchor"), Protocol(2, 3, 0.5))
     assert (kept.settings, kept.by) == (settings, who.display_name)
     rows_ = {row.sampler: row for row in validity_view.validity_rows(kept.validation, "cghs", t)}
-    assert [row.is_chosen for row in rows_.values()] == [False, True, False] and rows_["random"].beside == t.percent(1)
+    assert [row.is_chosen for row in rows_.values()] == [False, True, False]
+    assert rows_["random"].beside == f"{t.percent(1)} of random's"
     cghs = kept.validation.samplers[1]
-    assert rows_["cghs"].error == f"{100 * cghs.rmse:.2f}" and rows_["cghs"].coverage == t.percent(cghs.cic)
+    assert rows_["cghs"].error == f"{100 * cghs.rmse:.2f}" and rows_["cghs"].coverage == f"{t.percent(cghs.cic)} hold"
     assert rows_["anchor"].margin == "–" and "the other 4: " in validity_view.validity_words(kept, t)
     assert any(note.startswith("anchor: no margin") for note in validity_view.undefined(kept.validation, t))
     assert all(
