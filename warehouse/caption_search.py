@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlmodel import Session, col, select
 
+from warehouse.database import portions
 from warehouse.handles import whole_id
-from warehouse.release.records import portions
 from warehouse.tables import Caption, CaptionKind, CaptionState, Material
 
 

@@ -4,7 +4,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,8 @@ from warehouse.guards import guard_session
 BUSY_TIMEOUT_MS = 30_000
 # As many as the studio's server has threads for requests (anyio's 40), so that none waits for one that waits itself.
 POOL_SIZE, POOL_OVERFLOW = 10, 30
+# Stays below the number of parameters that SQLite takes in one statement.
+_IDS_A_QUERY = 5_000
 _READING = "interplay_reading"
 _UPGRADE_LOCK = 0x1A7E8F1A9
 
@@ -233,3 +235,8 @@ def _alembic_config() -> Config:
 
 def _first_line(error: BaseException | None) -> str:
     return str(error).strip().splitlines()[0] if error and str(error).strip() else type(error).__name__
+
+
+def portions(ids: Sequence[str]) -> Iterable[Sequence[str]]:
+    """The ids in lists short enough for one statement."""
+    return (ids[start : start + _IDS_A_QUERY] for start in range(0, len(ids), _IDS_A_QUERY))

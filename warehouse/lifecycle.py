@@ -101,7 +101,7 @@ def advance(session: Session, item_id: str, expected_version: int, step: Advance
 def advance_all(session: Session, versions: Mapping[str, int], step: Advance, clock: Clock = utc_now) -> None:
     """The same step for many items, by id with the expected version, in few statements and in the order given.
 
-    There may be as many as a statement takes (`warehouse.release.records.portions`).
+    There may be as many as a statement takes (`warehouse.database.portions`).
 
     Raises:
         UnknownItem, StaleVersion, ImpossibleAction, ReasonMissing: As `advance`; nothing is changed then.

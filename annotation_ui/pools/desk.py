@@ -249,7 +249,7 @@ def keep_files(workspace: Workspace, manifest: Manifest, labels: GivenFile | Non
     """Keep what a subset was chosen with: its labels are counted by, and both are needed to extend it."""
     for digest, given in ((manifest.labels_sha256, labels), (manifest.fixed_sha256, fixed)):
         if digest is not None and given is not None:
-            PoolResults(workspace).keep_labels(digest, Path(safe_name(given.name)).suffix, given.data)
+            PoolResults(workspace).keep_file(digest, Path(safe_name(given.name)).suffix, given.data)
 
 
 def subsets_of(workspace: Workspace, who: Principal, pool: str) -> list[Manifest]:
@@ -299,7 +299,7 @@ def label_counts(
     state = state_of(results.states(), manifest.pool)
     questions = None if state is None else results.questions_file(state)
     if given is None:
-        stored = results.labels_file(manifest.labels_sha256) if manifest.labels_sha256 else None
+        stored = results.file_of(manifest.labels_sha256) if manifest.labels_sha256 else None
         if stored is None or questions is None:
             return {}
         given = GivenFile(stored.name, stored.read_bytes())

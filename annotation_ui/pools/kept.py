@@ -167,11 +167,11 @@ class PoolResults:
         """Under what was asked."""
         self._keep(state, "validity", kept)
 
-    def labels_file(self, sha256: str) -> Path | None:
+    def file_of(self, sha256: str) -> Path | None:
         """A file of labels, or of fixed questions, that a subset was chosen with here."""
         return next(iter(sorted(self._folder.glob(f"labels-{sha256}.*"))), None)
 
-    def keep_labels(self, sha256: str, ending: str, data: bytes) -> None:
+    def keep_file(self, sha256: str, ending: str, data: bytes) -> None:
         """A manifest holds only the hash of such a file."""
         self._write(self._folder / f"labels-{sha256}{ending}", data)
 

@@ -30,7 +30,7 @@ class WantedMore:
 
 def lacking_files(workspace: Workspace, manifest: Manifest) -> Mapping[str, bool]:
     """Whether the file of `labels`, and that of `fixed` questions, has to be given again to extend a subset."""
-    known = PoolResults(workspace).labels_file
+    known = PoolResults(workspace).file_of
     hashes = {"labels": manifest.labels_sha256, "fixed": manifest.fixed_sha256}
     return {name: sha256 is not None and known(sha256) is None for name, sha256 in hashes.items()}
 
@@ -95,4 +95,4 @@ def _file(workspace: Workspace, folder: Path, given: GivenFile | None, sha256: s
     """The file that was given, else the one that the subset was chosen with here."""
     if given is not None:
         return written(folder, [given])[0]
-    return None if sha256 is None else PoolResults(workspace).labels_file(sha256)
+    return None if sha256 is None else PoolResults(workspace).file_of(sha256)

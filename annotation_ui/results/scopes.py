@@ -14,8 +14,8 @@ from annotation_ui.words import Words
 from core.content import Modality
 from core.provenance import content_hash
 from evaluation.run import evaluated_models
+from warehouse.database import portions
 from warehouse.facts import FactStore
-from warehouse.release.records import portions
 from warehouse.tables import Item, ItemRevision, ItemState, Material, Release, ReleaseItem, RevisionMedia
 
 FACTS_READ = ("response", "grade")

@@ -210,13 +210,14 @@ def may_see_key(session: Session, who: Principal, item: Item, revision_id: str) 
     It may to the author, to maintainers, to who has judged this very revision, and to everybody once nobody will; but
     not to who `is_kept_blind`.
     """
-    knows = _knows(session, who, literal(revision_id))
+    knows = _knows(who, literal(revision_id), is_kept_blind(session, who))
     return session.exec(select(Item.id).where(Item.id == item.id, knows)).first() is not None
 
 
 def sees_key(session: Session, who: Principal, now: datetime) -> ColumnElement[bool]:
     """`may_see_key` as a condition on `Item`, for lists; without what the person is to judge or answer now."""
-    free = _knows(session, who, col(Item.current_revision_id)) & col(Item.id).not_in(shut_items(session, who.user_id))
+    knows = _knows(who, col(Item.current_revision_id), is_kept_blind(session, who))
+    free = knows & col(Item.id).not_in(shut_items(session, who.user_id))
     name = _to_judge(session, who, now)
     return free if name is None else free & (col(Item.name) != name)
 
@@ -229,12 +230,15 @@ def shown_state(session: Session, who: Principal) -> ColumnElement[str]:
     state = cast(col(Item.state), String)
     if not is_kept_blind(session, who):
         return state.label("shown_state")
-    unknown = col(Item.state).in_(_GIVEN_OUT) & ~_knows(session, who, col(Item.current_revision_id))
+    unknown = col(Item.state).in_(_GIVEN_OUT) & ~_knows(who, col(Item.current_revision_id), is_blind=True)
     return case((unknown, labels.UNDISCLOSED), else_=state).label("shown_state")
 
 
-def _knows(session: Session, who: Principal, revision_id: SQLColumnExpression[str | None]) -> ColumnElement[bool]:
-    """The condition on `Item` that this person knows the key of its revision anyway, or needs not be blind to it."""
+def _knows(who: Principal, revision_id: SQLColumnExpression[str | None], is_blind: bool) -> ColumnElement[bool]:
+    """The condition on `Item` that this person knows the key of its revision anyway, or needs not be blind to it.
+
+    `is_blind` is whether they are kept blind to settled items.
+    """
     if who.may(Permission.SEE_EVERY_KEY):
         return true()
     names = [who.user_id, who.name]
@@ -243,7 +247,7 @@ def _knows(session: Session, who: Principal, revision_id: SQLColumnExpression[st
     # Of gold there is a review, but no verdict.
     reviewed = select(Review.revision_id).where(col(Review.reviewer).in_(names), col(Review.finished_at).is_not(None))
     knows = col(Item.id).in_(wrote) | revision_id.in_(judged) | revision_id.in_(reviewed)
-    return knows if is_kept_blind(session, who) else knows | col(Item.state).in_(SETTLED)
+    return knows if is_blind else knows | col(Item.state).in_(SETTLED)
 
 
 def _twins(session: Session, who: Principal, item: Item, t: Words) -> list[Twin]:

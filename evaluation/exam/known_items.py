@@ -6,7 +6,7 @@ from typing import Any
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
-from warehouse.release.records import portions
+from warehouse.database import portions
 from warehouse.tables import (
     Assignment,
     AuditFinding,

@@ -15,7 +15,7 @@ from evaluation.conditions import PLACEBO, Conditions, Donors
 from evaluation.exam.design import condition_at
 from evaluation.exam.known_items import known_items
 from evaluation.report.items import clusters_of
-from warehouse.release.records import portions
+from warehouse.database import portions
 from warehouse.release.tombstones import withdrawn_media, withdrawn_shown
 from warehouse.tables import Exam, ExamItem, ExamPlace, ExamSeat, Item, ItemRevision, PlaceState, User
 

@@ -232,8 +232,9 @@ def _dots(
         axes.set_ylim(-len(groups) + 0.5, 0.5)
         finish(axes)
         _plain(axes)
-        told = words("the first {drawn} of {known} models").format(drawn=len(models), known=len(known))
-        title = told if len(models) < len(known) else None
+        title = None
+        if len(models) < len(known):
+            title = words("the first {drawn} of {known} models").format(drawn=len(models), known=len(known))
         figure.legend(frameon=False, ncols=columns, loc="outside upper center", title=title)
         return as_svg(figure)
 

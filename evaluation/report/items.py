@@ -14,7 +14,8 @@ from core.provenance import content_hash
 from core.question import Question, QuestionKind
 from core.taxonomy import TaskType, load_taxonomy
 from evaluation.report.document import ItemRow
-from warehouse.release.records import materials_of, portions
+from warehouse.database import portions
+from warehouse.release.records import materials_of
 from warehouse.tables import Item, ItemRevision
 
 VISUAL = frozenset({Modality.IMAGE, Modality.VIDEO})

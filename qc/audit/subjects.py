@@ -12,9 +12,10 @@ from core.provenance import content_hash
 from core.question import Question, QuestionKind, choice_label
 from qc.audit.question_files import read_questions
 from warehouse.audits import content_sha256
+from warehouse.database import portions
 from warehouse.release.manifest import ManifestRow
 from warehouse.release.opened import open_export
-from warehouse.release.records import get_release, members_of, portions
+from warehouse.release.records import get_release, members_of
 from warehouse.tables import Item, ItemRevision
 from warehouse.workspace import Workspace
 

@@ -292,5 +292,5 @@ def _describe(release: Release, members: Sequence[Member]) -> Built:
     return Built(
         release=release,
         splits={split: count for split, count in counts.items() if count},
-        coverage=coverage(one for member in members if (one := question_of(member.revision)) is not None),
+        coverage=coverage(member.question for member in members if member.question is not None),
     )

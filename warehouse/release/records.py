@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 
 from core.errors import InterplayError, UnknownName
 from core.question import Question
+from warehouse.database import portions
 from warehouse.tables import (
     Consent,
     Item,
@@ -34,8 +35,6 @@ _VERSION = re.compile(
 RELEASABLE = (ItemState.ACCEPTED, ItemState.RELEASED)
 Guard = Callable[[Session], object]
 """Asked in the transaction that writes, before it does; it raises where that must not be."""
-# Stays below the number of parameters that SQLite takes in one statement.
-_IDS_A_QUERY = 5_000
 
 
 class BadReleaseName(InterplayError):
@@ -221,8 +220,3 @@ def _papers(
 
 def _find(session: Session, name: str, version: str) -> Release | None:
     return session.exec(select(Release).where(Release.name == name, Release.version == version)).first()
-
-
-def portions(ids: Sequence[str]) -> Iterable[Sequence[str]]:
-    """The ids in lists short enough for one statement."""
-    return (ids[start : start + _IDS_A_QUERY] for start in range(0, len(ids), _IDS_A_QUERY))

@@ -9,12 +9,12 @@ from core.errors import InterplayError
 from core.ids import Clock, utc_now
 from warehouse import events
 from warehouse.blobs import BlobStore
-from warehouse.database import Database
+from warehouse.database import Database, portions
 from warehouse.lifecycle import Action, Advance, advance_all
 from warehouse.release.checks import Finding
 from warehouse.release.manifest import funnel_of
 from warehouse.release.media_checks import MediaChecks, media_findings
-from warehouse.release.records import Guard, contents_of, get_release, portions
+from warehouse.release.records import Guard, contents_of, get_release
 from warehouse.release.weighing import Weighed, item_states, weigh
 from warehouse.runs import open_run
 from warehouse.tables import Release, ReleaseState

@@ -8,7 +8,8 @@ from enum import StrEnum
 from sqlmodel import Session, col, select
 
 from core.errors import InterplayError
-from warehouse.release.records import Member, portions
+from warehouse.database import portions
+from warehouse.release.records import Member
 from warehouse.tables import DuplicateLink, Item, ItemRevision, Material, Release, ReleaseItem, ReleaseState
 
 

@@ -14,9 +14,10 @@ from sqlmodel import Session, col, func, select
 
 from warehouse.audits import content_sha256, standing_certificate
 from warehouse.consents import Scope, consent_problems
+from warehouse.database import portions
 from warehouse.release.checks import Finding, record_findings
 from warehouse.release.manifest import NO_CERTIFICATE, Manifest, Tombstone, compose, manifest_damages
-from warehouse.release.records import Contents, contents_of, portions
+from warehouse.release.records import Contents, contents_of
 from warehouse.release.splits import item_groups
 from warehouse.release.tombstones import tombstones_of
 from warehouse.tables import (

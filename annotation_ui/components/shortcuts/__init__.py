@@ -7,13 +7,14 @@ from itertools import count
 
 import streamlit as st
 
+from annotation_ui.components import DOM
 from annotation_ui.words import Words
 
 _FILES = files(__package__)
 _mount = st.components.v2.component(
     "interplay_shortcuts",
     css=_FILES.joinpath("shortcuts.css").read_text(encoding="utf-8"),
-    js=_FILES.joinpath("shortcuts.js").read_text(encoding="utf-8"),
+    js=DOM + _FILES.joinpath("shortcuts.js").read_text(encoding="utf-8"),
 )
 _drawings = count()
 

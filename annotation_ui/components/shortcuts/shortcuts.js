@@ -18,7 +18,7 @@ export default function ({ data, parentElement }) {
     window.addEventListener("click", place.clicked, true);
   }
   place.data = data;
-  fill(place);
+  drawList(place);
   goOn(place);
   return () => {
     clearTimeout(place.timer);
@@ -29,7 +29,7 @@ export default function ({ data, parentElement }) {
 }
 
 function heard(place, event) {
-  if (event.isComposing || event.keyCode === 229 || event.defaultPrevented || event.repeat) return;
+  if (isComposing(event) || event.defaultPrevented || event.repeat) return;
   if (event.altKey || event.metaKey || isTyping(event) || isCovered()) return;
   const key = event.key.toLowerCase();
   const pressed = key === "enter" ? (event.ctrlKey ? "ctrl+enter" : "") : event.ctrlKey ? "" : key;
@@ -115,41 +115,24 @@ function isCovered() {
 }
 
 function draw(place, parent) {
-  const opener = element("button", "opener");
-  opener.type = "button";
-  opener.addEventListener("click", () => show(place, !place.open));
-  const list = element("div", "list");
-  list.hidden = true;
-  place.opener = opener;
-  place.list = list;
-  parent.append(opener, list);
+  place.opener = make("button", { type: "button", class: "opener", onclick: () => show(place, !place.open) });
+  place.list = make("div", { class: "list", hidden: true });
+  parent.append(place.opener, place.list);
 }
 
-function fill(place) {
+function drawList(place) {
   const { title, toggle, typing, shortcuts, walk } = place.data;
-  place.opener.replaceChildren(element("kbd", "", "?"), document.createTextNode(` ${title}`));
+  place.opener.replaceChildren(make("kbd", {}, "?"), ` ${title}`);
   place.opener.setAttribute("aria-expanded", String(place.open));
   const rows = shortcuts.filter((one) => one.shown).map((one) => [one.shown, one.label]);
   if (walk) rows.push(["J / K", walk.label]);
   rows.push(["?", toggle]);
-  const table = element("dl", "");
-  for (const [keys, label] of rows) {
-    const named = element("dt", "");
-    named.append(element("kbd", "", keys));
-    table.append(named, element("dd", "", label));
-  }
-  place.list.replaceChildren(table, element("p", "", typing));
+  const lines = rows.flatMap(([keys, label]) => [make("dt", {}, make("kbd", {}, keys)), make("dd", {}, label)]);
+  place.list.replaceChildren(make("dl", {}, ...lines), make("p", {}, typing));
 }
 
 function show(place, open) {
   place.open = open;
   place.list.hidden = !open;
   place.opener.setAttribute("aria-expanded", String(open));
-}
-
-function element(name, kind, text) {
-  const made = document.createElement(name);
-  if (kind) made.className = kind;
-  if (text !== undefined) made.textContent = text;
-  return made;
 }
