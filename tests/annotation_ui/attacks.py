@@ -15,7 +15,8 @@ from google.protobuf.message import Message
 from openpyxl import load_workbook
 from streamlit.util import calc_hash
 
-MARK = "zqx"
+# Long enough that no random id or signed address holds it by chance.
+MARK = "zqxjkvwq"
 ATTACK = (
     f"={MARK}()+cmd\"'><img src=x onerror=alert(1)><script>alert(2)</script>"
     f"[{MARK}](javascript:alert(3))![{MARK}](//{MARK}.test/p) :red[**{MARK}**] ${MARK}$ {{0}}"

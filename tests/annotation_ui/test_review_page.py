@@ -49,9 +49,9 @@ def ask(seeder):
 @pytest.fixture
 def reviewers(add_person, sign_in):
     """Three more reviewers: name to (token, principal)."""
-    for name in ("rita", "rob", "ron"):
+    for name in ("rita", "rob", "ronald"):
         add_person(name, Role.REVIEWER)
-    return {name: sign_in(name) for name in ("rita", "rob", "ron")}
+    return {name: sign_in(name) for name in ("rita", "rob", "ronald")}
 
 
 @pytest.fixture
@@ -237,7 +237,7 @@ class TestVerdict:
         app.text_area[0].input(ATTACK)
         press(app, "Hand in")
         given(database, clock, "rob", Decision.PASS)
-        given(database, clock, "ron", Decision.UNKNOWN)
+        given(database, clock, "ronald", Decision.UNKNOWN)
         other = visit("review", sign_in("maintainer")[0], name="zoo")
         for text in (shown(app), shown(other)):
             assert "<script" not in text and "<img src=x" not in text
@@ -262,7 +262,7 @@ class TestLeases:
     def test_one_that_somebody_else_took_meanwhile_is_told(self, at_work, clock, reviewers, database):
         press(at_work, "Choose A")
         clock.turn(hours=4)
-        for name in ("rob", "ron"):
+        for name in ("rob", "ronald"):
             with database.session() as session:
                 desk.take(session, reviewers[name][1], REVIEW, clock)
         press(at_work, "Hand in the answer")
@@ -283,7 +283,7 @@ class TestLeases:
 
     def test_one_that_was_decided_meanwhile_is_over_without_a_dead_end(self, at_work, database, clock, reviewers, ask):
         ask("den")
-        for name in ("rob", "ron"):
+        for name in ("rob", "ronald"):
             given(database, clock, name, Decision.PASS)
         at_work.run()
         assert "decided or rewritten meanwhile" in shown(at_work)
@@ -293,7 +293,7 @@ class TestLeases:
         ask("den")
         assert "zoo is free for others" in shown(press(at_work, "Give it back"))
         assert "<b>den</b>" in shown(press(at_work, "Take the next one"))
-        for name in ("rob", "ron"):
+        for name in ("rob", "ronald"):
             assert "<b>zoo</b>" in shown(press(visit("review", reviewers[name][0]), "Take the next one"))
 
     def test_not_more_people_than_are_needed_and_never_the_author_or_a_helper(
@@ -313,7 +313,7 @@ class TestLeases:
             assert "Nothing waits for you" in shown(app) and not [one for one in app.button if "Take" in one.label]
         for name in ("rita", "rob"):
             press(visit("review", reviewers[name][0]), "Take the next one")
-        assert "Nothing waits for you" in shown(visit("review", reviewers["ron"][0]))
+        assert "Nothing waits for you" in shown(visit("review", reviewers["ronald"][0]))
 
 
 class TestOthers:
@@ -340,12 +340,12 @@ class TestOthers:
         ask()
         given(database, clock, "rita", Decision.PASS)
         given(database, clock, "rob", Decision.RETURN, codes=("ambiguous",))
-        given(database, clock, "ron", Decision.REJECT, codes=("wrong_key",))
+        given(database, clock, "ronald", Decision.REJECT, codes=("wrong_key",))
         app = visit("review", token(Role.MAINTAINER))
         assert "Your decision is asked" in shown(app) and "To review you need the role" in shown(app)
         app = visit("review", token(Role.MAINTAINER), name="zoo")
         text = shown(app)
-        assert "Rita" in text and "Ron" in text and "the key is wrong" in text
+        assert "Rita" in text and "Ronald" in text and "the key is wrong" in text
         assert (
             "unknown"
             not in next(group for group in app.get("button_group") if group.key.startswith("decision")).options
@@ -357,10 +357,10 @@ class TestOthers:
 
     def test_a_reviewer_opens_no_dispute_by_its_address(self, visit, ask, reviewers, database, clock):
         ask()
-        for name, decision in (("rob", Decision.PASS), ("ron", Decision.UNKNOWN)):
+        for name, decision in (("rob", Decision.PASS), ("ronald", Decision.UNKNOWN)):
             given(database, clock, name, decision)
         text = shown(visit("review", reviewers["rita"][0], name="zoo"))
-        assert "What the reviewers said" not in text and "Ron" not in text
+        assert "What the reviewers said" not in text and "Ronald" not in text
 
     def test_who_is_no_reviewer_is_refused(self, visit, token):
         assert "Your roles do not allow this" in shown(visit("review", token(Role.ANNOTATOR)))
